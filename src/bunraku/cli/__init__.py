@@ -1,0 +1,1 @@
+"""The command `bunraku`: parses arguments, calls `bunraku.api`, prints."""

@@ -1,0 +1,1 @@
+"""Scores: how plausible a motion is."""

@@ -1,0 +1,1 @@
+"""What motions and characters are on disk."""

@@ -1,0 +1,82 @@
+"""Reading and writing files safely: clear errors for what is not there, and never a half-written output.
+
+A writer gets a temporary path beside the target; only when it has finished is that file renamed over the target, so a crash,
+a full disk or an error in the middle leaves whatever was there before.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from bunraku.errors import FileProblem, FormatProblem
+
+MAX_BYTES = 4 << 30  # nothing we read is larger; a file that claims more is refused before it fills the memory
+
+
+def existing_file(path: str | os.PathLike[str]) -> Path:
+    """The path, if it is a file that can be read."""
+    path = Path(path)
+    if not path.exists():
+        raise FileProblem(f"there is no file '{path}'.")
+    if path.is_dir():
+        raise FileProblem(f"'{path}' is a folder; a file is needed.")
+    if path.stat().st_size > MAX_BYTES:
+        raise FormatProblem(f"'{path}' is {path.stat().st_size / 2**30:.1f} GiB; files up to {MAX_BYTES >> 30} GiB are read.")
+    return path
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    path = existing_file(path)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise FileProblem(f"'{path}' cannot be read: {error.strerror}.") from error
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    data = read_bytes(path)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FormatProblem(f"'{path}' is not a text file (byte {error.start} is not UTF-8).") from error
+
+
+def write_atomically(path: str | os.PathLike[str], write: Callable[[Path], object]) -> None:
+    """Calls `write` with a temporary path that has the target's suffix, then renames the result onto `path`."""
+    path = Path(path)
+    if path.is_dir():
+        raise FileProblem(f"'{path}' is a folder; name a file to write.")
+    if not path.parent.is_dir():
+        raise FileProblem(f"the folder '{path.parent}' does not exist; create it before writing '{path.name}'.")
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
+    except OSError as error:
+        raise FileProblem(f"'{path}' cannot be written: {error.strerror}.") from error
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        write(temporary)
+        mode = path.stat().st_mode if path.exists() else 0o666 & ~_umask()
+        temporary.chmod(mode)
+        temporary.replace(path)
+    except OSError as error:
+        raise FileProblem(f"'{path}' cannot be written: {error.strerror or error}.") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
+    write_atomically(path, lambda temporary: temporary.write_bytes(data))
+
+
+def write_text(path: str | os.PathLike[str], text: str) -> None:
+    write_bytes(path, text.encode())
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask

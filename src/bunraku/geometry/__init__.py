@@ -1,0 +1,1 @@
+"""Meshes and simple solids: geometry without bones."""

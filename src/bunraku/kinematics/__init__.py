@@ -1,0 +1,1 @@
+"""Bodies and their motion: skeletons, roles, forward and inverse kinematics, contacts, retargeting."""

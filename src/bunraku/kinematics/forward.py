@@ -1,0 +1,73 @@
+"""Forward kinematics: from joint turns to world poses, one gather and one matmul per depth of the tree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from bunraku.kinematics.motion import Motion
+from bunraku.kinematics.skeleton import Skeleton
+from bunraku.math.rotations import quat_to_matrix
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class WorldPoses:
+    """Where every joint is and how it is turned, in the world."""
+
+    p_world_joint: Float[Tensor, "*batch J 3"]  # [m]
+    R_world_joint: Float[Tensor, "*batch J 3 3"]
+
+
+def forward_kinematics(motion: Motion) -> WorldPoses:
+    """World poses of a motion: (F J 3) and (F J 3 3)."""
+    return pose_joints(motion.skeleton, motion.root_position, quat_to_matrix(motion.quats), motion.translations)
+
+
+def rest_poses(skeleton: Skeleton) -> WorldPoses:
+    """World poses of the rest pose: (J 3) and (J 3 3)."""
+    return pose_joints(skeleton, skeleton.offsets[0], quat_to_matrix(skeleton.rest_quats))
+
+
+def pose_joints(
+    skeleton: Skeleton,
+    p_world_root: Float[Tensor, "*batch 3"],
+    R_parent_joint: Float[Tensor, "*batch J 3 3"],
+    p_parent_joint: Float[Tensor, "*batch J 3"] | None = None,
+) -> WorldPoses:
+    """World poses from local rotations, any batch shape, differentiable in all three.
+
+    Each level of the tree is computed from the one above and the levels are joined at the end, so nothing is written in place.
+    """
+    if p_parent_joint is None:
+        p_parent_joint = skeleton.offsets.to(R_parent_joint).expand(*R_parent_joint.shape[:-2], 3)
+    device = R_parent_joint.device
+    R_levels, p_levels, order = [R_parent_joint[..., :1, :, :]], [p_world_root[..., None, :]], [torch.zeros(1, dtype=torch.long)]
+    for joints, rows_above in skeleton.depth_levels:
+        here, above = joints.to(device), rows_above.to(device)
+        R_above, p_above = R_levels[-1].index_select(-3, above), p_levels[-1].index_select(-2, above)
+        R_levels.append(R_above @ R_parent_joint.index_select(-3, here))
+        p_levels.append(p_above + (R_above @ p_parent_joint.index_select(-2, here)[..., None]).squeeze(-1))
+        order.append(joints)
+    back = torch.argsort(torch.cat(order)).to(device)
+    return WorldPoses(
+        p_world_joint=torch.cat(p_levels, dim=-2).index_select(-2, back),
+        R_world_joint=torch.cat(R_levels, dim=-3).index_select(-3, back),
+    )
+
+
+def local_rotations(skeleton: Skeleton, R_world_joint: Float[Tensor, "*batch J 3 3"]) -> Float[Tensor, "*batch J 3 3"]:
+    """The inverse of the rotation half of `pose_joints`: every joint in its parent."""
+    R_world_parent = R_world_joint.index_select(-3, skeleton.parents_or_self.to(R_world_joint.device))
+    local = R_world_parent.transpose(-1, -2) @ R_world_joint
+    return torch.cat([R_world_joint[..., :1, :, :], local[..., 1:, :, :]], dim=-3)
+
+
+def local_translations(skeleton: Skeleton, poses: WorldPoses) -> Float[Tensor, "*batch J 3"]:
+    """Where every joint sits in its parent's frame, given world poses; the root's row is its world position."""
+    parents = skeleton.parents_or_self.to(poses.p_world_joint.device)
+    step = poses.p_world_joint - poses.p_world_joint.index_select(-2, parents)
+    local = (poses.R_world_joint.index_select(-3, parents).transpose(-1, -2) @ step[..., None]).squeeze(-1)
+    return torch.cat([poses.p_world_joint[..., :1, :], local[..., 1:, :]], dim=-2)

@@ -1,0 +1,1 @@
+"""Rotations, rigid transforms and curves: pure functions of tensors, no domain words."""
