@@ -22,7 +22,8 @@ class Frame(Enum):
 
     Y_UP = ((1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))  # glTF, Kimodo, BVH by habit
     Z_UP_X_FORWARD = ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (1.0, 0.0, 0.0))  # MuJoCo, ROS: our (x y z) = their (y z x)
-    Z_UP_Y_BACK = ((1.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, -1.0, 0.0))  # Blender, AMASS: x stays, their −y is our z
+    Z_UP_Y_BACK = ((1.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, -1.0, 0.0))  # Blender: x stays, their −y is our z
+    Z_UP_Y_FORWARD = ((-1.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, 1.0, 0.0))  # AMASS, as Kimodo exchanges it: their y is our z
 
     def matrix(self, like: Tensor) -> Float[Tensor, "3 3"]:
         return torch.tensor(self.value, dtype=like.dtype, device=like.device)

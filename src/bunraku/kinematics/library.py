@@ -55,6 +55,24 @@ def skeleton_from_json(data: dict[str, Any]) -> Skeleton:
     )
 
 
+def skeleton_to_json(skeleton: Skeleton) -> dict[str, Any]:
+    """What `skeleton_from_json` reads back as the same skeleton, number for number."""
+    data: dict[str, Any] = {
+        "name": skeleton.name,
+        "joints": list(skeleton.joints),
+        "parents": list(skeleton.parents),
+        "roles": {role: skeleton.joints[joint] for role, joint in skeleton.roles.items()},
+        "offsets_m": skeleton.offsets.tolist(),
+        "rest_local_rotations_wxyz": skeleton.rest_quats.tolist(),
+        "tips_m": {skeleton.joints[joint]: list(tip) for joint, tip in skeleton.tips.items()},
+    }
+    if skeleton.hinges is not None:
+        h = skeleton.hinges
+        rows = zip(h.joints, h.axes.tolist(), h.lower.tolist(), h.upper.tolist(), strict=True)
+        data["hinges"] = [{"joint": joint, "axis": axis, "lower": lower, "upper": upper} for joint, axis, lower, upper in rows]
+    return data
+
+
 def _hinges(rows: list[dict[str, Any]]) -> Hinges:
     return Hinges(
         joints=tuple(row["joint"] for row in rows),

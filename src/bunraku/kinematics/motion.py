@@ -52,7 +52,8 @@ class Motion:
         if frames == 0:
             raise BadValue("a motion needs at least one frame; got none.")
         if self.quats.shape != (frames, joints, 4):
-            raise SkeletonMismatch(f"quats have shape {tuple(self.quats.shape)}, but skeleton '{self.skeleton.name}' has {joints} joints: ({frames}, {joints}, 4) is needed.")
+            body = f"skeleton '{self.skeleton.name}' has {joints} joints"
+            raise SkeletonMismatch(f"quats have shape {tuple(self.quats.shape)}, but {body}: ({frames}, {joints}, 4) is needed.")
         for name, expected in (("root_position", (frames, 3)), ("translations", (frames, joints, 3)), ("contacts", (frames, 4))):
             value = getattr(self, name)
             if value is not None and tuple(value.shape) != expected:

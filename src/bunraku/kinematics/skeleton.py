@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -48,7 +49,7 @@ class Skeleton:
     joints: tuple[str, ...]
     parents: tuple[int, ...]
     offsets: Float[Tensor, "J 3"]  # [m]
-    rest_quats: Float[Tensor, "J 4"] = None  # type: ignore[assignment]  # wxyz, joint in parent; None = no turn
+    rest_quats: Float[Tensor, "J 4"] | Any = None  # wxyz, joint in parent; None = no turn, then filled in
     roles: Mapping[str, int] = field(default_factory=dict)
     tips: Mapping[int, tuple[float, float, float]] = field(default_factory=dict)  # end of a leaf bone in its joint's frame [m]
     hinges: Hinges | None = None
@@ -59,10 +60,14 @@ class Skeleton:
         if not offsets.is_floating_point():
             offsets = offsets.float()
         if offsets.shape != (len(self.joints), 3):
-            raise SkeletonProblem(f"skeleton '{self.name}' has {len(self.joints)} joints but offsets of shape {tuple(offsets.shape)}; one row of 3 per joint is needed.")
+            shape = tuple(offsets.shape)
+            raise SkeletonProblem(f"skeleton '{self.name}' has {len(self.joints)} joints but offsets of shape {shape}; one row of 3 per joint is needed.")
         if not torch.isfinite(offsets).all():
             raise SkeletonProblem(f"skeleton '{self.name}' has offsets that are not finite numbers.")
-        quats = quat_identity(len(self.joints), like=offsets) if self.rest_quats is None else self.rest_quats
+        quats = quat_identity(len(self.joints), like=offsets) if self.rest_quats is None else torch.as_tensor(self.rest_quats)
+        if quats.shape != (len(self.joints), 4) or not torch.isfinite(quats).all():
+            given = f"{len(self.joints)} joints but rest turns of shape {tuple(quats.shape)}"
+            raise SkeletonProblem(f"skeleton '{self.name}' has {given}; one finite wxyz row of 4 per joint is needed.")
         object.__setattr__(self, "offsets", offsets)
         object.__setattr__(self, "rest_quats", quats)
         object.__setattr__(self, "roles", MappingProxyType(dict(self.roles)))
@@ -124,7 +129,8 @@ class Skeleton:
         """The joint number that plays `role`."""
         if role not in self.roles:
             known = ", ".join(self.roles) or "none"
-            raise RoleMissing(f"skeleton '{self.name}' has no joint with the role '{role}' (it has: {known}). Name it in a roles file: {{\"{role}\": \"JOINT\"}}.")
+            example = f'{{"{role}": "JOINT"}}'
+            raise RoleMissing(f"skeleton '{self.name}' has no joint with the role '{role}' (it has: {known}). Name it in a roles file: {example}.")
         return self.roles[role]
 
 
@@ -141,4 +147,5 @@ def _check_tree(name: str, joints: tuple[str, ...], parents: tuple[int, ...]) ->
         raise SkeletonProblem(f"skeleton '{name}' has {len(roots)} roots ({', '.join(roots[:4])}); a skeleton is one tree with one root.")
     for joint, parent in enumerate(parents):
         if parent >= joint:
-            raise SkeletonProblem(f"skeleton '{name}': joint '{joints[joint]}' comes before its parent (or the tree has a cycle); order the joints from the root down.")
+            wrong = f"joint '{joints[joint]}' comes before its parent (or the tree has a cycle)"
+            raise SkeletonProblem(f"skeleton '{name}': {wrong}; order the joints from the root down.")

@@ -227,13 +227,22 @@ def matrix_to_euler(order: str, R: Matrix) -> Vector:
 def swing_between(v_from: Float[Tensor, "*a 3"], v_to: Float[Tensor, "*b 3"]) -> Float[Tensor, "*ab 4"]:
     """The smallest turn that takes the direction of v_from to that of v_to; opposite directions turn about any normal."""
     a, b = torch.broadcast_tensors(torch.nn.functional.normalize(v_from, dim=-1), torch.nn.functional.normalize(v_to, dim=-1))
-    w = 1 + (a * b).sum(-1, keepdim=True)
+    # Beyond a right angle: half a turn about the normal, then the small rest. 1 + a·b alone loses its digits towards opposite directions.
+    behind = (a * b).sum(-1, keepdim=True) < 0
+    start = torch.where(behind, -a, a)
+    rest = quat_normalize(torch.cat([1 + (start * b).sum(-1, keepdim=True), torch.linalg.cross(start, b)], dim=-1))
+    half = torch.cat([torch.zeros_like(a[..., :1]), _common_normal(a, b)], dim=-1)
+    return torch.where(behind, quat_multiply(rest, half), rest)
+
+
+def _common_normal(a: Vector, b: Vector) -> Vector:
+    """The unit normal of two unit vectors; where they are parallel, any normal of a."""
     u = torch.linalg.cross(a, b)
-    opposite = w < 1e-6
+    u = u - (u * a).sum(-1, keepdim=True) * a
     # any vector not parallel to a gives a normal: take the coordinate axis that a has least of
     helper = torch.nn.functional.one_hot(a.abs().argmin(dim=-1), 3).to(a)
-    normal = torch.nn.functional.normalize(torch.linalg.cross(a, helper), dim=-1)
-    return quat_normalize(torch.cat([torch.where(opposite, torch.zeros_like(w), w), torch.where(opposite, normal, u)], dim=-1))
+    parallel = (u * u).sum(-1, keepdim=True) < 1e-14
+    return torch.nn.functional.normalize(torch.where(parallel, torch.linalg.cross(a, helper), u), dim=-1)
 
 
 def yaw_quat(yaw: Float[Tensor, "*batch"]) -> Quat:

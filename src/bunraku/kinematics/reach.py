@@ -1,0 +1,43 @@
+"""Where the hands of a retargeted body go when they are near something: each other, the head, the hips, a knee.
+
+Far from the body a hand simply follows the arm's turns. Close to it, what matters is the relation: hands that clap must meet,
+a hand on the hip must reach the hip, however long the arms are. The nearer, the more the relation counts.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from bunraku.kinematics.skeleton import SIDES, Skeleton
+
+NEAR = 0.25  # [m, person-sized] the distance at which a relation has faded to 1/e
+_ANCHORS = ("head", "hips", "left_knee", "right_knee")
+
+
+def hand_wishes(
+    source: Skeleton, p_source: Float[Tensor, "F J 3"], target: Skeleton, p_target: Float[Tensor, "F K 3"], scale: float, size: float
+) -> dict[int, tuple[Float[Tensor, "F 3"], Float[Tensor, " F"]]]:
+    """For each target hand: where it should be, and how much that matters (0 … 1).
+
+    `p_target` are the joints after the turns were transferred; `scale` is target size over source size, `size` the source's
+    against a person.
+    """
+    if not all(s.has("left_hand", "right_hand") for s in (source, target)):
+        return {}
+    hands_source = {side: p_source[:, source.role(f"{side}_hand")] for side in SIDES}
+    hands_target = {side: p_target[:, target.role(f"{side}_hand")] for side in SIDES}
+    anchors = [(p_source[:, source.role(a)], p_target[:, target.role(a)], NEAR) for a in _ANCHORS if source.has(a) and target.has(a)]
+    between = [(hands["left"] + hands["right"]) / 2 for hands in (hands_source, hands_target)]
+    anchors.append((between[0], between[1], NEAR / 2))  # for hands that meet; each is half as far from the middle as from the other
+    wishes = {}
+    for side in SIDES:
+        pull, total = torch.zeros_like(p_target[:, 0]), torch.zeros_like(p_target[:, 0, 0])
+        for anchor_source, anchor_target, near in anchors:
+            away = hands_source[side] - anchor_source
+            weight = torch.exp(-((away.norm(dim=-1) / (near * size)) ** 2))
+            pull = pull + weight[:, None] * (anchor_target + away * scale - hands_target[side])
+            total = total + weight
+        wishes[target.role(f"{side}_hand")] = (hands_target[side] + pull / total.clamp_min(1)[:, None], total.clamp_max(1))
+    return wishes

@@ -1,0 +1,170 @@
+"""Retargeting: the same performance on another body, feet where they stood, hinges within limits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from bunraku.errors import RoleMissing
+from bunraku.evaluate.quality import check
+from bunraku.kinematics.contacts import contact_joints
+from bunraku.kinematics.forward import forward_kinematics, rest_poses
+from bunraku.kinematics.hinges import hinge_angles
+from bunraku.kinematics.library import skeleton
+from bunraku.kinematics.motion import Motion
+from bunraku.kinematics.retarget import retarget
+from bunraku.kinematics.skeleton import Skeleton
+from bunraku.kinematics.transfer import role_joint
+from bunraku.kinematics.walk import walk
+from bunraku.math.rotations import exp_quat, geodesic_distance, quat_multiply, quat_rotate, yaw_quat
+
+
+@pytest.fixture(scope="module")
+def walking() -> Motion:
+    return walk(skeleton("soma30"), seconds=3.0)
+
+
+def scaled(body: Skeleton, size: float) -> Skeleton:
+    return replace(body, name=f"{body.name}×{size:g}", offsets=body.offsets * size, tips={j: tuple(size * x for x in tip) for j, tip in body.tips.items()})
+
+
+def under_a_root(body: Skeleton) -> Skeleton:
+    """The body as game rigs have it: a root joint on the ground, the hips below it."""
+    return Skeleton(
+        name=f"{body.name} under a root",
+        joints=("Root", *body.joints),
+        parents=(-1, *(p + 1 for p in body.parents)),
+        offsets=torch.cat([torch.zeros(1, 3), body.offsets]),
+        rest_quats=torch.cat([torch.tensor([[1.0, 0, 0, 0]]), body.rest_quats]),
+        roles={role: j + 1 for role, j in body.roles.items()},
+    )
+
+
+def standing_speed(motion: Motion, contacts: torch.Tensor) -> float:
+    """Mean horizontal speed [cm/s] of feet in the frames where the source says they stand."""
+    columns, joints = contact_joints(motion.skeleton)
+    p = forward_kinematics(motion).p_world_joint[:, joints][..., [0, 2]]
+    stands = contacts[1:, columns] & contacts[:-1, columns]
+    return float((p[1:] - p[:-1]).norm(dim=-1)[stands].mean()) * motion.fps * 100
+
+
+def test_to_the_same_skeleton_changes_almost_nothing(walking: Motion) -> None:
+    out = retarget(walking, walking.skeleton)
+    before, after = forward_kinematics(walking), forward_kinematics(out)
+    assert (before.p_world_joint - after.p_world_joint).norm(dim=-1).max() < 0.02
+    assert geodesic_distance(before.R_world_joint, after.R_world_joint).mean() < 0.02
+
+
+@pytest.mark.parametrize("name", ["soma77", "smplx22", "cmu23", "g1"])
+def test_body_parts_turn_alike_and_feet_stand(walking: Motion, name: str) -> None:
+    target = skeleton(name)
+    out = retarget(walking, target)
+    assert out.fps == walking.fps
+    assert len(out) == len(walking)
+    assert walking.contacts is not None
+    assert standing_speed(out, walking.contacts) < standing_speed(walking, walking.contacts) + 1.0
+    source, result = forward_kinematics(walking).p_world_joint, forward_kinematics(out).p_world_joint
+    for upper, lower in (("left_hip", "left_knee"), ("right_knee", "right_foot"), ("left_shoulder", "left_elbow"), ("right_elbow", "right_hand")):
+        a = source[:, walking.skeleton.role(lower)] - source[:, walking.skeleton.role(upper)]
+        b = result[:, target.role(lower)] - result[:, target.role(upper)]
+        angle = torch.acos(torch.nn.functional.cosine_similarity(a, b, dim=-1).clamp(-1, 1))
+        assert angle.mean() < 0.2, (upper, lower)
+    report = check(out)
+    assert report["penetration_max"] < 30
+    assert report["pops"] == 0
+
+
+def test_size_is_only_a_unit(walking: Motion) -> None:
+    small, large = (retarget(walking, scaled(skeleton("smplx22"), size)) for size in (0.1, 10.0))
+    torch.testing.assert_close(forward_kinematics(large).p_world_joint / 100, forward_kinematics(small).p_world_joint, atol=2e-3, rtol=0)
+
+
+def test_turning_and_moving_the_source_turns_and_moves_the_result(walking: Motion) -> None:
+    turn = yaw_quat(torch.tensor(1.0))
+    aside = torch.tensor([2.0, 0.0, -1.0])
+    quats = walking.quats.clone()
+    quats[:, 0] = quat_multiply(turn, quats[:, 0])
+    moved = replace(walking, quats=quats, root_position=quat_rotate(turn, walking.root_position) + aside)
+    target = skeleton("smplx22")
+    scale = 1.0  # the horizontal scale of the path, found from the result itself
+    straight, turned = (forward_kinematics(retarget(m, target)).p_world_joint for m in (walking, moved))
+    expected = quat_rotate(turn, straight)
+    shift = (turned - expected).mean(dim=(0, 1))
+    torch.testing.assert_close(turned, expected + shift, atol=5e-3, rtol=0)
+    assert abs(float(shift[1])) < 1e-3
+    assert 0.5 * scale < float(shift.norm() / aside.norm()) < 2.0
+
+
+def test_hips_under_a_root_move_and_the_root_stays(walking: Motion) -> None:
+    target = under_a_root(skeleton("smplx22"))
+    out = retarget(walking, target)
+    poses = forward_kinematics(out)
+    assert out.translations is not None
+    torch.testing.assert_close(out.root_position, torch.zeros_like(out.root_position))
+    plain = forward_kinematics(retarget(walking, skeleton("smplx22")))
+    torch.testing.assert_close(poses.p_world_joint[:, 1:], plain.p_world_joint, atol=2e-3, rtol=0)
+
+
+def test_g1_stays_on_its_hinges_and_within_limits(walking: Motion) -> None:
+    out = retarget(walking, skeleton("g1"))
+    hinges = out.skeleton.hinges
+    assert hinges is not None
+    angles, off_axis = hinge_angles(out)
+    assert off_axis.abs().max() < 1e-4
+    assert (angles >= hinges.lower - 1e-5).all()
+    assert (angles <= hinges.upper + 1e-5).all()
+    hips = out.root_position[:, 1]
+    rest = float(rest_poses(out.skeleton).p_world_joint[0, 1])
+    assert 0.85 * rest < hips.min() < hips.max() < 1.05 * rest
+
+
+def test_hands_that_meet_still_meet_on_longer_arms(walking: Motion) -> None:
+    source = skeleton("soma30")
+    clap = walking.quats.clone()
+    for side, sign in (("left", 1.0), ("right", -1.0)):
+        for role, angle in (("shoulder", (0.0, -1.31 * sign, 0.0)), ("elbow", (0.0, -1.08 * sign, 0.0))):
+            clap[:, source.role(f"{side}_{role}")] = exp_quat(torch.tensor(angle))
+    meeting = replace(walking, quats=clap)
+    p = forward_kinematics(meeting).p_world_joint
+    gap = (p[:, source.role("left_hand")] - p[:, source.role("right_hand")]).norm(dim=-1).mean()
+    assert gap < 0.15  # the source's wrists are close together
+    longer = source.offsets.clone()
+    for side in ("left", "right"):
+        for role in ("elbow", "hand"):
+            longer[source.role(f"{side}_{role}")] *= 1.25
+    target = replace(source, name="long arms", offsets=longer)
+    q = forward_kinematics(retarget(meeting, target)).p_world_joint
+    assert abs(float((q[:, source.role("left_hand")] - q[:, source.role("right_hand")]).norm(dim=-1).mean() - gap)) < 0.06
+
+
+def test_one_frame_is_enough(walking: Motion) -> None:
+    for name in ("smplx22", "g1"):
+        assert len(retarget(walking[40:41], skeleton(name))) == 1
+
+
+def test_a_body_without_legs_says_what_is_missing(walking: Motion) -> None:
+    legless = replace(skeleton("smplx22"), roles={"hips": 0})
+    with pytest.raises(RoleMissing, match="left_hip, left_knee"):
+        retarget(walking, legless)
+    with pytest.raises(RoleMissing, match="roles file"):
+        retarget(replace(walking, skeleton=replace(walking.skeleton, roles={})), skeleton("g1"))
+
+
+def test_role_joint_is_the_roles_own_joint_on_people() -> None:
+    body = skeleton("soma30")
+    assert all(role_joint(body, role) == joint for role, joint in body.roles.items())
+
+
+@pytest.mark.parametrize(("sequence", "what"), [("35_01", "walk"), ("09_01", "run"), ("16_01", "jump")])
+def test_real_motion_capture(shared, sequence: str, what: str) -> None:
+    from tests.cmu import load_cmu
+
+    source = load_cmu(shared, sequence)
+    skate = check(source)["skate"]
+    for name in ("soma30", "g1"):
+        out = retarget(source, skeleton(name))
+        report = check(out)
+        assert report["skate"] <= skate + 1.0, (what, name)
+        assert report["hinge_violations"] in (None, 0)
