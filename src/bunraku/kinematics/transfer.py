@@ -38,10 +38,15 @@ def transferred_turns(source: Skeleton, poses: WorldPoses, target: Skeleton) -> 
     for side in SIDES:
         for part in ("collar", "shoulder", "elbow", "hand", "hip", "knee", "foot", "toe"):
             role = f"{side}_{part}"
-            if source.has(role) and target.has(role):
+            if source.has(role) and target.has(role) and not (part == "hand" and _is_one_of_many(target, target.role(role))):
                 joint = role_joint(target, role)
                 turns[joint] = away[:, role_joint(source, role)] @ R_target[joint]
     return turns
+
+
+def _is_one_of_many(skeleton: Skeleton, hand: int) -> bool:
+    """Is this "hand" only one finger or palm bone among several? Some rigs have no wrist; turning one bone would tear the hand."""
+    return len(skeleton.children[skeleton.parents[hand]]) > 2
 
 
 def _along_chain(source: Skeleton, target: Skeleton, away: Tensor, lower: str, upper: str) -> list[tuple[int, Tensor]]:
