@@ -1,0 +1,62 @@
+"""The side-car gives back what BVH and CSV cannot hold, and never outlives the file it belongs to."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from bunraku.errors import FormatProblem
+from bunraku.files.formats import load_motion, save_motion
+from bunraku.files.sidecar import sidecar_path
+from bunraku.kinematics.library import skeleton
+from bunraku.kinematics.motion import Motion, Provenance, rest_motion
+
+
+def told(name: str) -> Motion:
+    return replace(
+        rest_motion(skeleton(name), 5, fps=24.0),
+        contacts=torch.tensor([[True, False, True, True]]).repeat(5, 1),
+        provenance=Provenance(prompt="Он машет рукой.", seed=7, model="none", version="0.1.0", notes={"unit": "metres"}),
+    )
+
+
+@pytest.mark.parametrize(("name", "suffix"), [("cmu23", "bvh"), ("soma77", "bvh"), ("g1", "csv")])
+def test_everything_comes_back(tmp_path: Path, name: str, suffix: str) -> None:
+    motion, path = told(name), tmp_path / f"a b.{suffix}"
+    save_motion(motion, path)
+    back = load_motion(path)
+    assert back.fps == 24.0
+    assert back.skeleton.name == name
+    assert dict(back.skeleton.roles) == {role: back.skeleton.index[motion.skeleton.joints[j]] for role, j in motion.skeleton.roles.items()}
+    assert back.contacts is not None
+    assert torch.equal(back.contacts, motion.contacts)
+    assert (back.provenance.prompt, back.provenance.seed, back.provenance.model) == ("Он машет рукой.", 7, "none")
+    assert "fps" not in back.provenance.notes
+
+
+def test_a_frame_rate_that_is_asked_for_wins(tmp_path: Path) -> None:
+    save_motion(told("g1"), tmp_path / "a.csv")
+    assert load_motion(tmp_path / "a.csv", fps=50.0).fps == 50.0
+
+
+def test_a_changed_file_leaves_its_sidecar_behind(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    save_motion(told("g1"), path)
+    path.write_text(path.read_text() + path.read_text().splitlines()[-1] + "\n")
+    back = load_motion(path)
+    assert len(back) == 6
+    assert back.provenance.prompt is None
+    assert "another version" in back.provenance.notes["sidecar"]
+
+
+def test_somebody_elses_json_is_left_alone_and_broken_json_is_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.bvh"
+    save_motion(told("cmu23"), path)
+    sidecar_path(path).write_text('{"takes": 3}')
+    assert load_motion(path).provenance.prompt is None
+    sidecar_path(path).write_text('{"takes": ')
+    with pytest.raises(FormatProblem, match=r"a\.bvh\.json"):
+        load_motion(path)
