@@ -1,0 +1,31 @@
+"""Contact sheets as PNG or JPEG files."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from bunraku.errors import FileProblem
+from bunraku.files.disk import write_atomically
+from bunraku.kinematics.motion import Motion
+from bunraku.picture.sheet import contact_sheet
+from bunraku.rig.character import Character
+
+_FORMATS = {".png": "PNG", ".jpg": "JPEG", ".jpeg": "JPEG"}
+
+
+def save_picture(
+    motion: Motion,
+    path: str | os.PathLike[str],
+    character: Character | None = None,
+    *,
+    frames: int = 8,
+    size: tuple[int, int] = (300, 340),
+    camera: str = "three-quarter",
+) -> None:
+    """Writes a contact sheet of the motion: see `bunraku.picture.sheet.contact_sheet`."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in _FORMATS:
+        raise FileProblem(f"'{path}' has no suffix of a picture; name a .png or a .jpg.")
+    sheet = contact_sheet(motion, character, frames, size, camera)
+    write_atomically(path, lambda temporary: sheet.save(temporary, format=_FORMATS[suffix], quality=92))
