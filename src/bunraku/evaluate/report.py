@@ -34,6 +34,11 @@ class Report:
     rhythm: RhythmMetrics
     loop: LoopMetrics
 
+    def __str__(self) -> str:
+        """The report as a table, one metric a line."""
+        lines = [f"{metric:<22}{value:>9} {unit:<8}{meaning}" for _, metric, value, unit, meaning in report_rows(self)]
+        return "\n".join([f"{self.skeleton}, contacts {self.contacts or 'none'}", *lines])
+
     def metrics(self) -> dict[str, Metric]:
         """All metrics by name, in the order of the report."""
         return {m.name: m for group in GROUPS for m in metrics_of(getattr(self, group))}

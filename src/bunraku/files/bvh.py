@@ -17,8 +17,8 @@ the T-pose with `tpose=True`). All others: the root with six channels, others wi
 leaf has an End Site, of no length where the skeleton knows no tip.
 
 BVH holds joints and frames and nothing else: no comments, and each place where some readers would overlook a remark makes others
-refuse the file. So the skeleton's name, contacts, hinges, roles and provenance (prompt, seed, model, version) are not written; the
-frame rate is. Write NPZ or GLB to keep them.
+refuse the file. So the skeleton's name, contacts, roles and provenance (prompt, seed, model, version) are not written here; the
+frame rate is. `files/sidecar.py` keeps the others beside the file.
 """
 
 from bunraku.files.bvh_read import load_bvh

@@ -16,7 +16,8 @@ import torch
 
 from bunraku.errors import BadValue, FileProblem, FormatProblem
 from bunraku.files.disk import existing_file
-from bunraku.kinematics.motion import Motion, is_finite
+from bunraku.files.sidecar import save_sidecar, with_sidecar
+from bunraku.kinematics.motion import Motion, is_finite, rest_motion
 from bunraku.kinematics.skeleton import Skeleton
 
 if TYPE_CHECKING:
@@ -42,9 +43,9 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         ".npz": Format(what="Kimodo NPZ (AMASS is recognised when read)", loads=("motion",), saves=("motion",)),
         ".amass.npz": Format(what="AMASS NPZ, SMPL-X body", loads=("motion",), saves=("motion",)),
         ".csv": Format(what="robot positions for MuJoCo; G1: 36 columns", loads=("motion",), saves=("motion",)),
-        ".usd": Format(what="USD (UsdSkel)", loads=("motion",), saves=("motion",)),
-        ".usda": Format(what="USD (UsdSkel), as text", loads=("motion",), saves=("motion",)),
-        ".usdc": Format(what="USD (UsdSkel), binary", loads=("motion",), saves=("motion",)),
+        ".usd": Format(what="USD (UsdSkel)", loads=("motion",), saves=("motion", "character")),
+        ".usda": Format(what="USD (UsdSkel), as text", loads=("motion",), saves=("motion", "character")),
+        ".usdc": Format(what="USD (UsdSkel), binary", loads=("motion",), saves=("motion", "character")),
         ".fbx": Format(what="FBX, read only", loads=("motion",), saves=()),
         ".xml": Format(what="MJCF robot", loads=("robot",), saves=()),
         ".mjcf": Format(what="MJCF robot", loads=("robot",), saves=()),
@@ -53,6 +54,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
 )
 _USD = (".usd", ".usda", ".usdc")
 _GLTF = (".glb", ".gltf")
+_ROBOT = (".xml", ".mjcf", ".urdf")
 
 
 def load_motion(path: str | os.PathLike[str], *, clip: str | int | None = None, fps: float | None = None, skeleton: Skeleton | None = None) -> Motion:
@@ -102,12 +104,32 @@ def load_character(path: str | os.PathLike[str]) -> Character:
 
 def save_character(character: Character, path: str | os.PathLike[str], motion: Motion | None = None, *, clip: str | None = None) -> None:
     """Writes a character, with a motion as one more animation, named `clip` or after its prompt."""
-    suffix_of(path, "saves", "character")
+    suffix = suffix_of(path, "saves", "character")
     if motion is not None:
         _require_finite(motion, "the motion", BadValue)
+    if suffix in _USD:
+        from bunraku.files.usd import save_usd_motion
+
+        save_usd_motion(rest_motion(character.skeleton) if motion is None else motion, path, character)
+        return
     from bunraku.files.gltf import save_character
 
     save_character(character, path, motion, clip)
+
+
+def is_character(path: str | os.PathLike[str]) -> bool:
+    """Does the suffix belong to files from which a whole character is read: mesh, rig and animations?"""
+    return os.fspath(path).lower().endswith(_GLTF)
+
+
+def keeps_character(path: str | os.PathLike[str]) -> bool:
+    """Does the suffix belong to files that a whole character can be written to?"""
+    return os.fspath(path).lower().endswith(_GLTF + _USD)
+
+
+def is_robot(path: str | os.PathLike[str]) -> bool:
+    """Does the suffix belong to robot descriptions?"""
+    return os.fspath(path).lower().endswith(_ROBOT)
 
 
 def suffix_of(path: str | os.PathLike[str], verb: Literal["loads", "saves"], kind: Kind) -> str:
@@ -130,13 +152,14 @@ def _load(path: Path, suffix: str, clip: str | int | None, fps: float | None, sk
     if suffix == ".csv":
         from bunraku.files.qpos_csv import load_qpos_csv
 
-        return load_qpos_csv(path, fps=fps, skeleton=skeleton)
+        motion = with_sidecar(load_qpos_csv(path, fps=fps, skeleton=skeleton), path)
+        return motion if fps is None else replace(motion, fps=fps)
     if suffix in _GLTF:
         return _load_gltf(path, clip, fps)
     if suffix == ".bvh":
         from bunraku.files.bvh import load_bvh
 
-        motion = load_bvh(path)
+        motion = with_sidecar(load_bvh(path), path)
     elif suffix == ".fbx":
         from bunraku.files.fbx import load_fbx_motion
 
@@ -188,11 +211,14 @@ def _save(motion: Motion, path: Path, suffix: str, character: Character | None, 
     elif suffix == ".csv":
         from bunraku.files.qpos_csv import save_qpos_csv
 
-        return save_qpos_csv(motion, path)
+        lost = save_qpos_csv(motion, path)
+        save_sidecar(motion, path)
+        return lost
     elif suffix == ".bvh":
         from bunraku.files.bvh import save_bvh
 
         save_bvh(motion, path, tpose=tpose)
+        save_sidecar(motion, path)
     elif suffix in _USD:
         from bunraku.files.usd import save_usd_motion
 

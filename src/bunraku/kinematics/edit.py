@@ -21,6 +21,7 @@ from bunraku.math.rotations import exp_quat, matrix_to_quat, quat_conjugate, qua
 
 # Mirroring is S = diag(−1, 1, 1). As −S is a turn (by π about X), R ↦ S R S is the same as turning by it on both sides.
 _HALF_TURN = (1.0, -1.0, -1.0)
+MOST_FRAMES = 10_000_000
 
 
 def resample(motion: Motion, fps: float) -> Motion:
@@ -32,6 +33,8 @@ def resample(motion: Motion, fps: float) -> Motion:
         raise BadValue(f"a motion cannot be resampled to {fps} frames per second; a positive frame rate is needed.")
     if fps == motion.fps:
         return motion
+    if motion.seconds * fps > MOST_FRAMES:
+        raise BadValue(f"{motion.seconds:.1f} s at {fps:g} frames per second are more than {MOST_FRAMES:,} frames; choose a lower frame rate.")
     times = resample_times(len(motion), motion.fps, fps)
     nearest = times.round().long()
     return replace(

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from bunraku.kinematics.forward import rest_poses
 from bunraku.kinematics.skeleton import SIDES, Skeleton
 
 NEAR = 0.25  # [m, person-sized] the distance at which a relation has faded to 1/e
@@ -17,15 +18,16 @@ _ANCHORS = ("head", "hips", "left_knee", "right_knee")
 
 
 def hand_wishes(
-    source: Skeleton, p_source: Float[Tensor, "F J 3"], target: Skeleton, p_target: Float[Tensor, "F K 3"], scale: float, size: float
+    source: Skeleton, p_source: Float[Tensor, "F J 3"], target: Skeleton, p_target: Float[Tensor, "F K 3"], size: float
 ) -> dict[int, tuple[Float[Tensor, "F 3"], Float[Tensor, " F"]]]:
     """For each target hand: where it should be, and how much that matters (0 … 1).
 
-    `p_target` are the joints after the turns were transferred; `scale` is target size over source size, `size` the source's
-    against a person.
+    `p_target` are the joints after the turns were transferred; `size` is the source's against a person. Relations scale with the
+    width of the shoulders: a broad chest holds the hands apart, however short the legs below it.
     """
-    if not all(s.has("left_hand", "right_hand") for s in (source, target)):
+    if not all(s.has("left_hand", "right_hand", "left_shoulder", "right_shoulder") for s in (source, target)):
         return {}
+    scale = _shoulder_width(target) / _shoulder_width(source)
     hands_source = {side: p_source[:, source.role(f"{side}_hand")] for side in SIDES}
     hands_target = {side: p_target[:, target.role(f"{side}_hand")] for side in SIDES}
     anchors = [(p_source[:, source.role(a)], p_target[:, target.role(a)], NEAR) for a in _ANCHORS if source.has(a) and target.has(a)]
@@ -41,3 +43,8 @@ def hand_wishes(
             total = total + weight
         wishes[target.role(f"{side}_hand")] = (hands_target[side] + pull / total.clamp_min(1)[:, None], total.clamp_max(1))
     return wishes
+
+
+def _shoulder_width(skeleton: Skeleton) -> float:
+    p = rest_poses(skeleton).p_world_joint
+    return max(float((p[skeleton.role("left_shoulder")] - p[skeleton.role("right_shoulder")]).norm()), 1e-6)

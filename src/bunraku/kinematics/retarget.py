@@ -108,7 +108,7 @@ def _plan(motion: Motion, poses: WorldPoses, contacts: Bool[Tensor, "F 4"], targ
         p_world_hips=p_start[:, hips],
         start=start,
         feet={side: plan_foot(side, source, poses, contacts, motion.fps, legs_source, legs) for side in SIDES},
-        hands=hand_wishes(source, poses.p_world_joint, target, p_start, scale, body_scale(source)),
+        hands=hand_wishes(source, poses.p_world_joint, target, p_start, body_scale(source)),
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -108,7 +109,7 @@ def _neck_and_head(body: NamedBody, chest: int, arms: list[int], neck: int | Non
 # --- roles given by the user ----------------------------------------------------------------------------------------
 
 
-def with_roles(skeleton: Skeleton, roles: Mapping[str, Any] | str | Path) -> Skeleton:
+def with_roles(skeleton: Skeleton, roles: Mapping[str, Any] | str | os.PathLike[str]) -> Skeleton:
     """The skeleton with roles set by a mapping role → joint name (None takes a role away), or by a JSON file that holds one."""
     if not isinstance(roles, Mapping):
         return roles_from_json(skeleton, _read(Path(roles)))

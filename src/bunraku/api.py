@@ -1,0 +1,218 @@
+"""Everything Bunraku does, as functions of motions, characters and paths. The command line and later the studio only call these."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from bunraku.errors import BadValue, BunrakuError, SkeletonMismatch
+from bunraku.evaluate.quality import check
+from bunraku.evaluate.report import parse_limits, report_rows
+from bunraku.files import formats
+from bunraku.files.formats import save_motion
+from bunraku.files.image import save_picture
+from bunraku.kinematics import library
+from bunraku.kinematics.edit import resample
+from bunraku.kinematics.forward import forward_kinematics
+from bunraku.kinematics.motion import Motion
+from bunraku.kinematics.retarget import retarget as _retarget
+from bunraku.kinematics.roles import with_roles
+from bunraku.kinematics.skeleton import Skeleton
+from bunraku.kinematics.soma import expand_soma, reduce_soma
+from bunraku.kinematics.walk import walk
+from bunraku.rig.character import Character
+from bunraku.rig.mannequin import mannequin
+
+__all__ = [
+    "BunrakuError",
+    "check",
+    "convert",
+    "describe",
+    "forward_kinematics",
+    "load_character",
+    "load_motion",
+    "load_robot",
+    "mannequin",
+    "parse_limits",
+    "report_rows",
+    "resample",
+    "retarget",
+    "retarget_file",
+    "save_character",
+    "save_motion",
+    "save_picture",
+    "skeleton",
+    "walk",
+]
+
+PathLike = str | os.PathLike[str]
+Roles = PathLike | Mapping[str, str | None]  # a small JSON file, or what is in it: role → joint name
+
+
+def skeleton(name: str) -> Skeleton:
+    """A library skeleton: soma30, soma77, g1, smplx22 or cmu23."""
+    return library.skeleton(name)
+
+
+def load_motion(
+    path: PathLike, *, clip: str | int | None = None, fps: float | None = None, roles: Roles | None = None, robot: PathLike | None = None
+) -> Motion:
+    """The motion in a file of any known format.
+
+    `clip` chooses an animation by name or number; `roles` overrides joint roles; `robot` is the MJCF or URDF that a .csv belongs to.
+    """
+    motion = formats.load_motion(path, clip=clip, fps=fps, skeleton=None if robot is None else load_robot(robot))
+    return motion if roles is None else replace(motion, skeleton=with_roles(motion.skeleton, roles))
+
+
+def load_character(path: PathLike, *, roles: Roles | None = None) -> Character:
+    """The rigged character in a .glb or .gltf. `roles` overrides what its joints are taken for."""
+    character = formats.load_character(path)
+    if roles is None:
+        return character
+    return replace(character, rig=replace(character.rig, skeleton=with_roles(character.rig.skeleton, roles)))
+
+
+def load_robot(path: PathLike, *, roles: Roles | None = None) -> Skeleton:
+    """The skeleton, with hinges and limits, of any robot in an MJCF or URDF file (needs the extra `robot`)."""
+    from bunraku.files import mjcf
+
+    body = mjcf.load_robot(formats.existing_file(path))
+    return body if roles is None else with_roles(body, roles)
+
+
+def save_character(character: Character, path: PathLike, motion: Motion | None = None, *, clip: str | None = None) -> None:
+    """Writes a character as .glb or .gltf, with a motion as one more animation; its own document is otherwise unchanged."""
+    if motion is not None and motion.skeleton.joints != character.skeleton.joints:
+        raise SkeletonMismatch(
+            f"the motion is on '{motion.skeleton.name}' ({len(motion.skeleton)} joints), the character '{character.name}' has other joints "
+            f"({len(character.skeleton)}). Use retarget(motion, character) first."
+        )
+    formats.save_character(character, path, motion, clip=clip)
+
+
+def retarget(motion: Motion, target: Skeleton | Character | PathLike, *, on_progress: Callable[[float], None] | None = None) -> Motion:
+    """The motion on another body: a skeleton, a character, a library name, or a file that holds a character, motion or robot."""
+    body = _skeleton_of(target if isinstance(target, Skeleton | Character) else _body(target))
+    names = (motion.skeleton.name, body.name)
+    if names == ("soma30", "soma77"):
+        return expand_soma(motion)
+    if names == ("soma77", "soma30"):
+        return reduce_soma(motion)
+    return _retarget(motion, body, on_progress=on_progress)
+
+
+def _body(name: PathLike, roles: Roles | None = None) -> Skeleton | Character:
+    """What a motion can be put on: a library skeleton, or what a character, motion or robot file holds."""
+    name = os.fspath(name)
+    if formats.is_character(name):
+        return load_character(name, roles=roles)
+    if name in library.skeleton_names():
+        body = library.skeleton(name)
+    elif formats.is_robot(name):
+        return load_robot(name, roles=roles)
+    elif not Path(name).suffix:
+        raise BadValue(f"'{name}' is neither a library skeleton ({', '.join(library.skeleton_names())}) nor a file of a known format.")
+    else:
+        body = formats.load_motion(name).skeleton
+    return body if roles is None else with_roles(body, roles)
+
+
+def _skeleton_of(body: Skeleton | Character) -> Skeleton:
+    return body if isinstance(body, Skeleton) else body.skeleton
+
+
+def convert(
+    source: PathLike,
+    target: PathLike,
+    *,
+    fps: float | None = None,
+    to: str | None = None,
+    tpose: bool = False,
+    on_progress: Callable[[float], None] | None = None,
+    **reading: Any,
+) -> tuple[Motion, Mapping[str, str]]:
+    """One file as another, at another frame rate or on another skeleton if asked; `reading` is as for `load_motion`.
+
+    Returns the motion that was written, and notes on what the file could not hold.
+    """
+    formats.suffix_of(target, "saves", "motion")  # before any work is done
+    motion = load_motion(source, **reading)
+    body: Skeleton | Character = motion.skeleton
+    if to is not None and to != motion.skeleton.name:
+        body = _body(to)
+        motion = retarget(motion, body, on_progress=on_progress)
+    elif formats.is_character(source) and formats.keeps_character(target):
+        body = load_character(source)
+    if fps is not None:
+        motion = resample(motion, fps)
+    return motion, _save_on(body, motion, target, tpose)
+
+
+def retarget_file(
+    source: PathLike,
+    target: PathLike,
+    *,
+    to: PathLike,
+    to_roles: Roles | None = None,
+    on_progress: Callable[[float], None] | None = None,
+    **reading: Any,
+) -> tuple[Motion, Mapping[str, str]]:
+    """The motion of one file on the body `to`, written to another; a character's own document is written back into.
+
+    `reading` is as for `load_motion`. Returns the motion that was written, and notes on what the file could not hold.
+    """
+    formats.suffix_of(target, "saves", "motion")
+    body = _body(to, to_roles)
+    motion = retarget(load_motion(source, **reading), body, on_progress=on_progress)
+    return motion, _save_on(body, motion, target, False)
+
+
+def _save_on(body: Skeleton | Character, motion: Motion, path: PathLike, tpose: bool) -> Mapping[str, str]:
+    character = body if isinstance(body, Character) and formats.keeps_character(path) else None
+    return save_motion(motion, path, character=character, tpose=tpose)
+
+
+def describe(path: PathLike, *, clip: str | int | None = None, roles: Roles | None = None, robot: PathLike | None = None) -> dict[str, Any]:
+    """What a file holds, as plain values; one animation of a character file where `clip` names it."""
+    if formats.is_robot(path):
+        return {"file": os.fspath(path), "kind": "robot", **_describe_skeleton(load_robot(path, roles=roles))}
+    if formats.is_character(path) and clip is None:
+        return {"file": os.fspath(path), "kind": "character", **_describe_character(load_character(path, roles=roles))}
+    motion = load_motion(path, clip=clip, roles=roles, robot=robot)
+    made = motion.provenance
+    return {
+        "file": os.fspath(path),
+        "kind": "motion",
+        "frames": len(motion),
+        "fps": motion.fps,
+        "seconds": motion.seconds,
+        **_describe_skeleton(motion.skeleton),
+        "stretching bones": motion.translations is not None,
+        "contacts": "stored" if motion.contacts is not None else None,
+        **{name: getattr(made, name) for name in ("prompt", "seed", "model", "version")},
+        "notes": dict(made.notes),
+    }
+
+
+def _describe_skeleton(body: Skeleton) -> dict[str, Any]:
+    return {
+        "skeleton": body.name,
+        "joints": len(body),
+        "hinges": len(body.hinges.joints) if body.hinges is not None else None,
+        "roles": {role: body.joints[joint] for role, joint in body.roles.items()},
+    }
+
+
+def _describe_character(character: Character) -> dict[str, Any]:
+    return {
+        "name": character.name,
+        "vertices": len(character.mesh.vertices),
+        "triangles": len(character.mesh.faces),
+        "materials": [material.name for material in character.mesh.materials],
+        **_describe_skeleton(character.skeleton),
+        "animations": list(character.clips),
+    }

@@ -1,0 +1,46 @@
+"""What several commands share: how inputs are read, progress on long work, and what was written."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from bunraku.kinematics.motion import Motion
+
+
+def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
+    """How a motion file is to be read: the options that every command with an input has."""
+    parser.add_argument("--clip", metavar="NAME", help="which animation, where the input has several: a name or a number")
+    parser.add_argument("--roles", metavar="FILE", help="a small JSON that says which joint is the hips, left_foot … of the input")
+    parser.add_argument("--robot", metavar="FILE", help="the MJCF or URDF whose joints a .csv moves (default: the G1)")
+
+
+def reading(args: argparse.Namespace) -> dict[str, Any]:
+    """Those options as keywords for `bunraku.api`."""
+    return {"clip": args.clip, "roles": args.roles, "robot": args.robot}
+
+
+@contextmanager
+def progress(task: str) -> Iterator[Callable[[float], None] | None]:
+    """A progress bar on a terminal, nothing elsewhere. Yields what the work should call with the share that is done."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        row = bar.add_task(task, total=1.0)
+        yield lambda share: bar.update(row, completed=share)
+
+
+def say_written(motion: Motion, path: str, lost: Mapping[str, str]) -> int:
+    """One line on what was written, and one for each thing that had to be assumed or that the format could not hold."""
+    print(f"{path}: {len(motion)} frames at {motion.fps:g} fps, {len(motion.skeleton)} joints of '{motion.skeleton.name}'")
+    for topic, note in {**motion.provenance.notes, **lost}.items():
+        print(f"  note: {topic}: {note}", file=sys.stderr)
+    return 0
