@@ -71,7 +71,8 @@ HELMET = SKINNED + 1
 def figure(interpolation: str = "LINEAR") -> Writer:
     """One skinned mesh of a few vertices around every bone, a helmet, and one clip of 1 s at 10 keys per second."""
     writer = Writer()
-    nodes: list[dict[str, Any]] = [{"name": "RootNode", "children": [1, SKINNED]}, {"name": "Armature", "rotation": list(QUARTER), "scale": [100, 100, 100], "children": [FIRST]}]
+    nodes: list[dict[str, Any]] = [{"name": "RootNode", "children": [1, SKINNED]}]
+    nodes.append({"name": "Armature", "rotation": list(QUARTER), "scale": [100, 100, 100], "children": [FIRST]})
     bind = []
     for i, (name, parent, offset, turn) in enumerate(BONES):
         local = np.eye(4)
@@ -194,7 +195,8 @@ def sample(content: dict[str, Any], data: bytes, sampler: dict[str, Any], t: flo
         return values[k + 1 if s >= 1 - 1e-6 else k]
     if kind == "CUBICSPLINE":
         v = values.reshape(len(times), 3, -1)
-        return (2 * s**3 - 3 * s**2 + 1) * v[k, 1] + dt * (s**3 - 2 * s**2 + s) * v[k, 2] + (3 * s**2 - 2 * s**3) * v[k + 1, 1] + dt * (s**3 - s**2) * v[k + 1, 0]
+        start = (2 * s**3 - 3 * s**2 + 1) * v[k, 1] + dt * (s**3 - 2 * s**2 + s) * v[k, 2]
+        return start + (3 * s**2 - 2 * s**3) * v[k + 1, 1] + dt * (s**3 - s**2) * v[k + 1, 0]
     a, b = values[k], values[k + 1]
     if not turn:
         return a * (1 - s) + b * s
@@ -236,4 +238,5 @@ def skinned(content: dict[str, Any], data: bytes, A_world: list[np.ndarray], nod
     skin = content["skins"][entry["skin"]]
     inverse = [A.reshape(4, 4).T for A in floats(content, data, skin["inverseBindMatrices"])]
     joints, weights = floats(content, data, attributes["JOINTS_0"]).astype(int), floats(content, data, attributes["WEIGHTS_0"])
-    return np.array([sum(w * (A_world[skin["joints"][j]] @ inverse[j] @ v)[:3] for j, w in zip(row, share, strict=True)) for v, row, share in zip(p, joints, weights, strict=True)])
+    moved = [A_world[joint] @ A for joint, A in zip(skin["joints"], inverse, strict=True)]
+    return np.array([sum(w * (moved[j] @ v)[:3] for j, w in zip(row, share, strict=True)) for v, row, share in zip(p, joints, weights, strict=True)])

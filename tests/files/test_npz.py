@@ -192,6 +192,7 @@ def test_turns_with_rounding_drift_are_repaired_and_worse_ones_refused(tmp_path:
         load_npz(tmp_path / "m.npz")
 
 
+ODD_HINGE = '{"joint": "b", "axis": [1, 0, 0], "lower": 0, "upper": 1}'
 ONE_JOINT = '{"skeleton": {"name": "x", "joints": ["a"], "parents": [-1], "offsets_m": [[0.0, 0.0, 0.0]]}}'
 BROKEN = {
     "pickled": ({"local_rot_mats": np.array([{"a": 1}], dtype=object)}, "pickled"),
@@ -209,7 +210,7 @@ BROKEN = {
     "JSON that nests": ({"bunraku": np.array("[" * 100000)}, "no JSON"),
     "half a skeleton": ({"bunraku": np.array('{"skeleton": {"name": "x"}}')}, "incomplete"),
     "skeleton of another size": ({"bunraku": np.array(ONE_JOINT)}, "30 joints"),
-    "a hinge without a joint": ({"bunraku": np.array(ONE_JOINT.replace("}}", ', "hinges": [{"joint": "b", "axis": [1, 0, 0], "lower": 0, "upper": 1}]}}'))}, "incomplete"),
+    "a hinge without a joint": ({"bunraku": np.array(ONE_JOINT.replace("}}", f', "hinges": [{ODD_HINGE}]}}}}'))}, "incomplete"),
     "batched turns only": ({"local_rot_mats": np.tile(np.eye(3), (1, 7, 30, 1, 1))}, "the rotations hold a batch"),
 }
 

@@ -34,7 +34,8 @@ def test_reaches_a_position_and_a_turn_that_a_real_pose_has() -> None:
     targets: list[inverse.Target] = []
     for role in ("left_hand", "right_hand", "left_foot", "right_foot", "head"):
         j = body.role(role)
-        targets += [PositionTarget(joint=j, p_world=goal.p_world_joint[:, j], weight=every), RotationTarget(joint=j, R_world=goal.R_world_joint[:, j], weight=every)]
+        targets.append(PositionTarget(joint=j, p_world=goal.p_world_joint[:, j], weight=every))
+        targets.append(RotationTarget(joint=j, R_world=goal.R_world_joint[:, j], weight=every))
     found = solve(start, targets, Freedom.of(body, {body.role(role): 1.0 for role in roles}, 0), Effort(stay=1e-3, stay_moving=1e-3, iterations=60))
     poses = forward_kinematics(found)
     for target in targets:

@@ -68,5 +68,6 @@ def test_facing_is_zero_at_plus_z_and_positive_towards_the_left() -> None:
 
 def test_a_robots_segments_are_carried_by_the_last_of_their_hinges() -> None:
     body = skeleton("g1")
-    carried = {role: body.joints[segment_joint(body, f"left_{role}", f"left_{below}")] for role, below in (("hip", "knee"), ("knee", "foot"), ("shoulder", "elbow"))}
+    segments = (("hip", "knee"), ("knee", "foot"), ("shoulder", "elbow"))
+    carried = {upper: body.joints[segment_joint(body, f"left_{upper}", f"left_{lower}")] for upper, lower in segments}
     assert carried == {"hip": "left_hip_yaw_skel", "knee": "left_knee_skel", "shoulder": "left_shoulder_yaw_skel"}

@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from bunraku.kinematics.motion import Motion
 from bunraku.kinematics.skeleton import Skeleton
-from bunraku.math.rotations import quat_to_matrix
+from bunraku.math.rotations import quat_to_matrix, quat_to_matrix_entries_first
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -23,7 +23,9 @@ class WorldPoses:
 
 def forward_kinematics(motion: Motion) -> WorldPoses:
     """World poses of a motion: (F J 3) and (F J 3 3)."""
-    return pose_joints(motion.skeleton, motion.root_position, quat_to_matrix(motion.quats), motion.translations)
+    order = _order(motion.skeleton, motion.quats.device)
+    R_local = quat_to_matrix_entries_first(motion.quats.permute(2, 1, 0).contiguous().index_select(1, order))
+    return _pose(motion.skeleton, (len(motion),), motion.root_position, R_local, motion.translations)
 
 
 def rest_poses(skeleton: Skeleton) -> WorldPoses:
@@ -43,11 +45,25 @@ def pose_joints(
     Components come first and the batch last while it runs: products of 3 × 3 matrices are then sums of long rows, several times
     faster than torch's matmul of many tiny matrices.
     """
-    batch, device = R_parent_joint.shape[:-3], R_parent_joint.device
+    batch = R_parent_joint.shape[:-3]
+    order = _order(skeleton, R_parent_joint.device)
+    R_local = R_parent_joint.reshape(-1, len(skeleton), 3, 3).permute(2, 3, 1, 0).index_select(2, order)
+    return _pose(skeleton, batch, p_world_root, R_local, p_parent_joint)
+
+
+def _order(skeleton: Skeleton, device: torch.device) -> Int[Tensor, " J"]:
+    """Joint numbers level by level, the root first."""
+    return torch.cat([torch.zeros(1, dtype=torch.long), *(joints for joints, _ in skeleton.depth_levels)]).to(device)
+
+
+def _pose(
+    skeleton: Skeleton, batch: tuple[int, ...], p_world_root: Tensor, R_local: Float[Tensor, "3 3 J B"], p_parent_joint: Tensor | None
+) -> WorldPoses:
+    """Levels of the tree one after the other; `R_local` has its joints in `_order`."""
+    device = R_local.device
+    order = _order(skeleton, device)
     if p_parent_joint is None:
-        p_parent_joint = skeleton.offsets.to(R_parent_joint)
-    order = torch.cat([torch.zeros(1, dtype=torch.long), *(joints for joints, _ in skeleton.depth_levels)]).to(device)
-    R_local = R_parent_joint.reshape(-1, len(skeleton), 3, 3).permute(2, 3, 1, 0).index_select(2, order)  # 3 3 J B
+        p_parent_joint = skeleton.offsets.to(R_local)
     p_local = p_parent_joint.reshape(-1, len(skeleton), 3).permute(2, 1, 0).index_select(1, order)  # 3 J B, or B = 1
     R_levels, p_levels, first = [R_local[:, :, :1]], [p_world_root.reshape(-1, 3).T[:, None]], 1
     for joints, rows_above in skeleton.depth_levels:

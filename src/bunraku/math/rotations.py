@@ -119,13 +119,20 @@ def log_matrix(R: Matrix) -> Vector:
 
 def quat_to_matrix(quat: Quat) -> Matrix:
     """The rotation matrix of a unit quaternion."""
-    w, x, y, z = quat.unbind(-1)
+    return torch.stack(_matrix_entries(*quat.unbind(-1)), dim=-1).unflatten(-1, (3, 3))
+
+
+def quat_to_matrix_entries_first(quat: Float[Tensor, "4 *batch"]) -> Float[Tensor, "3 3 *batch"]:
+    """`quat_to_matrix` for long batches, with components in front: every entry of the matrix is one contiguous row."""
+    return torch.stack(_matrix_entries(*quat.unbind(0))).unflatten(0, (3, 3))
+
+
+def _matrix_entries(w: Tensor, x: Tensor, y: Tensor, z: Tensor) -> list[Tensor]:
     xx, yy, zz = x * x, y * y, z * z
     xy, xz, yz, wx, wy, wz = x * y, x * z, y * z, w * x, w * y, w * z
-    rows = [1 - 2 * (yy + zz), 2 * (xy - wz), 2 * (xz + wy)]
-    rows += [2 * (xy + wz), 1 - 2 * (xx + zz), 2 * (yz - wx)]
-    rows += [2 * (xz - wy), 2 * (yz + wx), 1 - 2 * (xx + yy)]
-    return torch.stack(rows, dim=-1).unflatten(-1, (3, 3))
+    entries = [1 - 2 * (yy + zz), 2 * (xy - wz), 2 * (xz + wy)]
+    entries += [2 * (xy + wz), 1 - 2 * (xx + zz), 2 * (yz - wx)]
+    return [*entries, 2 * (xz - wy), 2 * (yz + wx), 1 - 2 * (xx + yy)]
 
 
 def matrix_to_quat(R: Matrix) -> Quat:

@@ -55,30 +55,24 @@ def _check(document: dict[str, Any]) -> None:
     version = _of(document.get("asset"), dict, "asset").get("version")
     if not isinstance(version, str) or not version.startswith("2."):
         raise _Broken(f"its version is {version!r}, and version 2 is read")
-    _strings(_of(document.get("extensionsRequired", []), list, "extensionsRequired"), "extensionsRequired")
+    _each_of(_of(document.get("extensionsRequired", []), list, "extensionsRequired"), str, "extensionsRequired")
     for name in _LISTS:
-        for i, entry in enumerate(_of(document.get(name, []), list, name)):
-            where = f"{name}[{i}]"
-            _of(entry, dict, where)
-            for key in _STRINGS:
-                if key in entry:
-                    _of(entry[key], str, f"{where}.{key}")
-            for key in _REQUIRED.get(name, ()):
-                if key not in entry:
-                    raise _Broken(f"{where} has no {key}")
-            for key in _COUNTS.get(name, ()):
-                if key in entry:
-                    _natural(entry[key], f"{where}.{key}")
+        entries = _of(document.get(name, []), list, name)
+        _each_of(entries, dict, name)
+        for key in _REQUIRED.get(name, ()):
+            _present(entries, key, name)
+        for key in _STRINGS:
+            _each_of([entry[key] for entry in entries if key in entry], str, f"{name}.{key}")
+        for key in _COUNTS.get(name, ()):
+            _naturals([entry[key] for entry in entries if key in entry], f"{name}.{key}")
     for (name, key), (target, many, required) in _REFERENCES.items():
-        for i, entry in enumerate(document.get(name, [])):
-            _reference(document, entry, key, f"{name}[{i}]", target, many, required)
+        _references(document, document.get(name, []), key, name, target, many=many, required=required)
     _check_nodes(document)
     _check_meshes(document)
     _check_animations(document)
     _check_materials(document)
     _check_sparse(document)
-    if "scene" in document:
-        _index(document["scene"], document, "scenes", "scene")
+    _references(document, [document], "scene", "the document", "scenes")
 
 
 def _check_nodes(document: dict[str, Any]) -> None:
@@ -108,33 +102,34 @@ def _check_meshes(document: dict[str, Any]) -> None:
     for i, mesh in enumerate(document.get("meshes", [])):
         if "weights" in mesh:
             _numbers(mesh["weights"], None, f"meshes[{i}].weights")
-        for k, primitive in enumerate(_of(mesh.get("primitives"), list, f"meshes[{i}].primitives")):
-            where = f"meshes[{i}].primitives[{k}]"
-            _of(primitive, dict, where)
-            maps = [_of(primitive.get("attributes"), dict, f"{where}.attributes"), *_of(primitive.get("targets", []), list, f"{where}.targets")]
-            for accessors in maps:
-                for key, value in _of(accessors, dict, f"{where}.targets").items():
-                    _index(value, document, "accessors", f"{where}.{key}")
-            _reference(document, primitive, "indices", where, "accessors", False, False)
-            _reference(document, primitive, "material", where, "materials", False, False)
-            _natural(primitive.get("mode", 4), f"{where}.mode")
+        where = f"meshes[{i}].primitives"
+        primitives = _of(mesh.get("primitives"), list, where)
+        _each_of(primitives, dict, where)
+        for primitive in primitives:
+            maps = [primitive.get("attributes"), *_of(primitive.get("targets", []), list, f"{where}.targets")]
+            _each_of(maps, dict, f"{where}.attributes")
+            _indices([index for accessors in maps for index in accessors.values()], document, "accessors", f"{where}.attributes")
+        _references(document, primitives, "indices", where, "accessors")
+        _references(document, primitives, "material", where, "materials")
+        _naturals([primitive.get("mode", 4) for primitive in primitives], f"{where}.mode")
 
 
 def _check_animations(document: dict[str, Any]) -> None:
     for i, animation in enumerate(document.get("animations", [])):
         where = f"animations[{i}]"
-        samplers = _of(animation.get("samplers"), list, f"{where}.samplers")
-        for sampler in samplers:
-            _of(sampler, dict, f"{where}.samplers")
-            for key in ("input", "output"):
-                _reference(document, sampler, key, f"{where} sampler", "accessors", False, True)
-            if sampler.get("interpolation", "LINEAR") not in ("LINEAR", "STEP", "CUBICSPLINE"):
-                raise _Broken(f"{where} interpolates by {str(sampler['interpolation'])[:40]!r} (LINEAR, STEP and CUBICSPLINE exist)")
-        for channel in _of(animation.get("channels"), list, f"{where}.channels"):
-            _index(_of(channel, dict, f"{where}.channels").get("sampler"), {"samplers": samplers}, "samplers", f"{where} channel.sampler")
-            target = _of(channel.get("target"), dict, f"{where} channel.target")
-            _of(target.get("path"), str, f"{where} channel.target.path")
-            _reference(document, target, "node", f"{where} channel.target", "nodes", False, False)
+        samplers, channels = (_of(animation.get(key), list, f"{where}.{key}") for key in ("samplers", "channels"))
+        _each_of(samplers, dict, f"{where}.samplers")
+        _each_of(channels, dict, f"{where}.channels")
+        for key in ("input", "output"):
+            _references(document, samplers, key, f"{where}.samplers", "accessors", required=True)
+        for kind in (sampler.get("interpolation", "LINEAR") for sampler in samplers):
+            if kind not in ("LINEAR", "STEP", "CUBICSPLINE"):
+                raise _Broken(f"{where} interpolates by {_short(kind)} (LINEAR, STEP and CUBICSPLINE exist)")
+        _references({"samplers": samplers}, channels, "sampler", f"{where}.channels", "samplers", required=True)
+        targets = [channel.get("target") for channel in channels]
+        _each_of(targets, dict, f"{where}.channels.target")
+        _each_of([target.get("path") for target in targets], str, f"{where}.channels.target.path")
+        _references(document, targets, "node", f"{where}.channels.target", "nodes")
 
 
 def _check_materials(document: dict[str, Any]) -> None:
@@ -143,8 +138,8 @@ def _check_materials(document: dict[str, Any]) -> None:
         if "baseColorFactor" in surface:
             _numbers(surface["baseColorFactor"], 4, f"materials[{i}].baseColorFactor")
         texture = _of(surface.get("baseColorTexture", {}), dict, f"materials[{i}].baseColorTexture")
-        _reference(document, texture, "index", f"materials[{i}].baseColorTexture", "textures", False, False)
-        _natural(texture.get("texCoord", 0), f"materials[{i}].baseColorTexture.texCoord")
+        _references(document, [texture], "index", f"materials[{i}].baseColorTexture", "textures")
+        _naturals([texture.get("texCoord", 0)], f"materials[{i}].baseColorTexture.texCoord")
 
 
 def _check_sparse(document: dict[str, Any]) -> None:
@@ -152,15 +147,14 @@ def _check_sparse(document: dict[str, Any]) -> None:
         if "sparse" not in accessor:
             continue
         sparse = _of(accessor["sparse"], dict, f"accessors[{i}].sparse")
-        _natural(sparse.get("count"), f"accessors[{i}].sparse.count")
         for key in ("indices", "values"):
             part = _of(sparse.get(key), dict, f"accessors[{i}].sparse.{key}")
-            _reference(document, part, "bufferView", f"accessors[{i}].sparse.{key}", "bufferViews", False, True)
-            _natural(part.get("byteOffset", 0), f"accessors[{i}].sparse.{key}.byteOffset")
-        _natural(sparse["indices"].get("componentType"), f"accessors[{i}].sparse.indices.componentType")
+            _references(document, [part], "bufferView", f"accessors[{i}].sparse.{key}", "bufferViews", required=True)
+            _naturals([part.get("byteOffset", 0)], f"accessors[{i}].sparse.{key}.byteOffset")
+        _naturals([sparse.get("count"), sparse["indices"].get("componentType")], f"accessors[{i}].sparse")
 
 
-# --- one value ------------------------------------------------------------------------------------------------------
+# --- many values at once: a file has a hundred thousand of them ---------------------------------------------------------
 
 
 def _of(value: object, kind: type, where: str) -> Any:
@@ -172,29 +166,42 @@ def _of(value: object, kind: type, where: str) -> Any:
 _KIND_NAMES = {dict: "an object", list: "a list", str: "text"}
 
 
-def _strings(values: list[Any], where: str) -> None:
-    for value in values:
-        _of(value, str, where)
+def _each_of(values: list[Any], kind: type, where: str) -> None:
+    if not all(type(value) is kind for value in values):
+        wrong = next(value for value in values if type(value) is not kind)
+        raise _Broken(f"{where} holds {_short(wrong)}, not {_KIND_NAMES[kind]}")
 
 
-def _natural(value: object, where: str) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise _Broken(f"{where} is {_short(value)}, not a whole number from 0")
+def _present(entries: list[dict[str, Any]], key: str, where: str) -> None:
+    for i, entry in enumerate(entries):
+        if key not in entry:
+            raise _Broken(f"{where}[{i}] has no {key}")
 
 
-def _index(value: object, document: dict[str, Any], target: str, where: str) -> None:
-    _natural(value, where)
-    if value >= len(document.get(target, [])):  # type: ignore[operator]
-        raise _Broken(f"{where} points at {target}[{_short(value)}], but there are {len(document.get(target, []))}")
+def _naturals(values: list[Any], where: str) -> None:
+    if not all(type(value) is int and value >= 0 for value in values):
+        wrong = next(value for value in values if type(value) is not int or value < 0)
+        raise _Broken(f"{where} is {_short(wrong)}, not a whole number from 0")
 
 
-def _reference(document: dict[str, Any], entry: dict[str, Any], key: str, where: str, target: str, many: bool, required: bool) -> None:
-    if key not in entry:
-        if required:
-            raise _Broken(f"{where} has no {key}")
-        return
-    for value in _of(entry[key], list, f"{where}.{key}") if many else [entry[key]]:
-        _index(value, document, target, f"{where}.{key}")
+def _indices(values: list[Any], document: dict[str, Any], target: str, where: str) -> None:
+    _naturals(values, where)
+    count = len(document.get(target, []))
+    if values and max(values) >= count:
+        raise _Broken(f"{where} points at {target}[{_short(max(values))}], but there are {count}")
+
+
+def _references(
+    document: dict[str, Any], entries: list[dict[str, Any]], key: str, where: str, target: str, *, many: bool = False, required: bool = False
+) -> None:
+    """Property `key` of the entries points into the list `target`."""
+    if required:
+        _present(entries, key, where)
+    values = [entry[key] for entry in entries if key in entry]
+    if many:
+        _each_of(values, list, f"{where}.{key}")
+        values = [index for indices in values for index in indices]
+    _indices(values, document, target, f"{where}.{key}")
 
 
 def _numbers(values: object, size: int | None, where: str) -> None:
