@@ -282,3 +282,21 @@ def test_a_handle_without_skin_does_not_replace_the_foot_a_leg_has() -> None:
     p, skin = np.array([0.0, 0.1, 0.2, 0.3, 0.3])[:, None] * (0.0, 1.0, 0.0), np.array([False, True, True, True, False])
     assert find_detached(names, parents, p, skin) == {}
     assert find_detached(names, parents, p, ~np.zeros(5, bool)) == {4: 2}
+
+
+def test_weights_are_made_to_sum_to_one(tmp_path: Path) -> None:
+    writer = figure()
+    attributes = writer.json["meshes"][0]["primitives"][0]["attributes"]
+    whole = load_character(save(writer, tmp_path)).rig.weights
+    attributes["WEIGHTS_0"] = writer.array(floats(writer.json, writer.data, attributes["WEIGHTS_0"]) * 0.4)
+    torch.testing.assert_close(load_character(save(writer, tmp_path)).rig.weights, whole)
+
+
+def test_only_the_default_scene_is_shown_and_a_file_without_scenes_shows_all(tmp_path: Path) -> None:
+    writer = figure()
+    count = len(load_character(save(writer, tmp_path)).mesh.vertices)
+    writer.json["nodes"].append({"name": "Ghost", "mesh": 0, "skin": 0})
+    writer.json["scenes"].append({"nodes": [len(writer.json["nodes"]) - 1]})
+    assert len(load_character(save(writer, tmp_path)).mesh.vertices) == count
+    del writer.json["scenes"], writer.json["scene"]
+    assert len(load_character(save(writer, tmp_path)).mesh.vertices) == count + 48

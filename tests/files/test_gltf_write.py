@@ -139,6 +139,26 @@ def test_where_the_motion_comes_from_travels_with_it(tmp_path: Path) -> None:
     assert len(load_clip(load_character(tmp_path / "out.glb"), -1, fps=47.0)) == 23
 
 
+def test_new_numbers_are_aligned_behind_a_buffer_of_odd_length(tmp_path: Path) -> None:
+    writer = figure()
+    writer.data += b"odd"
+    character = load_character(save(writer, tmp_path))
+    assert character.source.document.buffers == (writer.data,)
+    save_character(character, tmp_path / "out.glb", dancing(character.skeleton))
+    content, data = read_glb((tmp_path / "out.glb").read_bytes())
+    assert data.startswith(writer.data)
+    added = content["bufferViews"][len(writer.json["bufferViews"]) :]
+    assert added
+    assert all(view["byteOffset"] % 4 == 0 for view in added)
+
+
+def test_quaternions_of_any_length_mean_their_turn(tmp_path: Path) -> None:
+    character = load_character(save(figure(), tmp_path))
+    motion = dancing(character.skeleton)
+    save_character(character, tmp_path / "out.glb", replace(motion, quats=motion.quats * 1.3))
+    assert_same(motion, load_clip(load_character(tmp_path / "out.glb"), -1))
+
+
 def test_names_of_clips_stay_apart(tmp_path: Path) -> None:
     character = load_character(save(figure(), tmp_path))
     for _ in range(2):

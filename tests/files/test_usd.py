@@ -17,6 +17,7 @@ from bunraku.kinematics.forward import forward_kinematics
 from bunraku.kinematics.library import skeleton
 from bunraku.kinematics.motion import Motion, Provenance, rest_motion
 from bunraku.kinematics.skeleton import Skeleton
+from bunraku.kinematics.walk import walk
 from bunraku.math.rotations import exp_quat, quat_multiply
 from bunraku.rig.mannequin import mannequin
 from bunraku.rig.skinning import skin_vertices
@@ -232,3 +233,21 @@ def test_blender_sees_the_joints_where_we_put_them(tmp_path: Path) -> None:
     p = forward_kinematics(motion).p_world_joint
     columns = [answer["joints"].index(joint) for joint in motion.skeleton.joints]
     assert np.abs(np.array(answer["frames"])[:, columns] - p.numpy()).max() < 1e-3
+
+
+def test_bytes_that_are_no_text_are_damage(tmp_path: Path) -> None:
+    save_usd_motion(walk(skeleton("soma30"), seconds=0.2), tmp_path / "a.usda")
+    text = (tmp_path / "a.usda").read_bytes()
+    for at in (134, 419, len(text) // 2):
+        (tmp_path / "b.usda").write_bytes(text[:at] + b"\xc3\x28" + text[at + 2 :])
+        with pytest.raises(FormatProblem, match=r"b\.usda"):
+            load_usd_motion(tmp_path / "b.usda")
+
+
+def test_a_skeleton_without_a_rest_for_every_joint_is_named(tmp_path: Path) -> None:
+    save_usd_motion(walk(skeleton("soma30"), seconds=0.2), tmp_path / "a.usda")
+    text = (tmp_path / "a.usda").read_text()
+    start = text.index("restTransforms = [") + len("restTransforms = [")
+    (tmp_path / "b.usda").write_text(text[:start] + text[text.index("), ( (", start) + 3 :])
+    with pytest.raises(FormatProblem, match="does not give each of them"):
+        load_usd_motion(tmp_path / "b.usda")

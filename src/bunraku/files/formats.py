@@ -60,7 +60,7 @@ _ROBOT = (".xml", ".mjcf", ".urdf")
 def load_motion(path: str | os.PathLike[str], *, clip: str | int | None = None, fps: float | None = None, skeleton: Skeleton | None = None) -> Motion:
     """The motion in a file of any known format.
 
-    `clip`: which one, where a file holds several (a glTF or FBX animation by name or number, a sample of an NPZ batch). `fps`: the
+    `clip`: which one, where a file holds several: a glTF or FBX animation by name or number, a sample of an NPZ batch. `fps`: the
     rate to sample timed keys at (glTF), or that of the frames where the file states none or a wrong one. `skeleton`: a CSV's robot.
     """
     path = existing_file(path)
@@ -71,7 +71,7 @@ def load_motion(path: str | os.PathLike[str], *, clip: str | int | None = None, 
         raise BadValue(f"'{path}' holds one motion; a clip is chosen in .glb, .gltf, .fbx and batched .npz files only.")
     if fps is not None and not 0 < fps < float("inf"):
         raise BadValue(f"{fps:g} frames per second is no frame rate; a positive number is needed.")
-    motion = _load(path, suffix, clip, fps, skeleton)
+    motion = _load(path, suffix, int(clip) if isinstance(clip, str) and clip.isdecimal() else clip, fps, skeleton)
     _require_finite(motion, f"'{path}'", FormatProblem)
     return motion
 

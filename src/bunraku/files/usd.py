@@ -43,6 +43,8 @@ def load_usd_motion(path: str | os.PathLike[str]) -> Motion:
     times, fps = _frames(stage, animation.GetJointTransformTimeSamples(), path, notes)
     A_world_joint, A_world_rest = _world_matrices(stage, query, times, notes)
     joints, parents = _joints(query)
+    if A_world_joint.shape[1] != len(joints) or len(A_world_rest) != len(joints):
+        raise FormatProblem(f"'{path}' names {len(joints)} joints but does not give each of them a rest transform and an animation; export it again.")
     track = JointTrack(name=path.stem, joints=joints, parents=parents, A_world_joint=A_world_joint, A_world_rest=A_world_rest, fps=fps)
     meta = _metadata(stage)
     provenance = provenance_from_json(meta.get("provenance"), os.fspath(path))
@@ -54,10 +56,17 @@ def _open(path: Path) -> Any:
     module = pxr()
     try:
         return module.Usd.Stage.Open(str(path))
-    except module.Tf.ErrorException as error:
+    except (module.Tf.ErrorException, UnicodeDecodeError) as error:
+        raise FormatProblem(f"'{path}' cannot be read as USD{_complaint(error, path)}; it is damaged or something else.") from error
+
+
+def _complaint(error: Exception, path: Path) -> str:
+    """What USD said, in brackets. It quotes the file's own bytes, which need not be text."""
+    try:
         said = str(getattr(error.args[0], "commentary", "")).strip().splitlines() if error.args else []
-        reason = f" ({said[0].replace(str(path), 'line')})" if said else ""
-        raise FormatProblem(f"'{path}' cannot be read as USD{reason}; it is damaged or something else.") from error
+    except UnicodeDecodeError:
+        said = []
+    return f" ({said[0].replace(str(path), 'line')})" if said else ""
 
 
 def _animated_skeleton(stage: Any, path: Path, notes: dict[str, str]) -> tuple[Any, Any]:
@@ -96,7 +105,7 @@ def _frames(stage: Any, samples: list[float], path: Path, notes: dict[str, str])
     return samples[0] + step * np.arange(count), rate / step
 
 
-def _world_matrices(stage: Any, query: Any, times: np.ndarray, notes: dict[str, str]) -> tuple[Float[np.ndarray, "F J 4 4"], Matrices]:
+def _world_matrices(stage: Any, query: Any, times: np.ndarray, notes: dict[str, str]) -> tuple[Float[np.ndarray, "F J 4 4"], Float[np.ndarray, "K 4 4"]]:
     """`A_world_joint` of all frames (F J 4 4) and of the rest pose (J 4 4), in our axes and metres."""
     module = pxr()
     A_ours = np.eye(4)
