@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from functools import cache
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -16,20 +17,25 @@ from bunraku.math.rotations import euler_to_quat
 
 
 @cache
-def _packed(shared: Path) -> tuple[dict, dict]:
+def _packed(shared: Path) -> tuple[dict[str, tuple[int, int]], np.ndarray, np.ndarray, dict]:
+    """Frame ranges by name, steps of the angles and of the root from frame to frame, skeletons."""
     folder = shared / "data" / "cmu_mocap"
     with np.load(folder / "motions_30fps.npz") as packed:
-        return {name: packed[name] for name in packed.files}, json.loads((folder / "skeletons.json").read_text())
+        turn_steps = ((packed["rot_hi"].astype(np.uint16) << 8) | packed["rot_lo"]).view(np.int16)
+        ranges = dict(zip(packed["ids"].tolist(), pairwise(packed["offsets"].tolist()), strict=False))
+        return ranges, turn_steps, packed["root_delta"], json.loads((folder / "skeletons.json").read_text())
+
+
+def _summed(steps: np.ndarray, first: int, last: int) -> np.ndarray:
+    """Frames first to last of values stored as steps from the very first frame on."""
+    return (steps[:, :first].sum(axis=1, keepdims=True, dtype=np.int64) + np.cumsum(steps[:, first:last], axis=1, dtype=np.int64)).T
 
 
 def load_cmu(shared: Path, sequence: str) -> Motion:
     """A sequence such as '35_01', on its subject's own skeleton."""
-    packed, bodies = _packed(shared)
-    i = list(packed["ids"]).index(sequence)
-    frames = slice(packed["offsets"][i], packed["offsets"][i + 1])
-    delta = ((packed["rot_hi"].astype(np.uint16) << 8) | packed["rot_lo"]).view(np.int16)
-    degrees = ((np.cumsum(delta, axis=1, dtype=np.int64) + 9000) % 18000 - 9000).T.reshape(-1, 23, 3)[frames] * 0.02
-    root = np.cumsum(packed["root_delta"], axis=1, dtype=np.int64).T[frames] * 1e-4
+    ranges, turn_steps, root_steps, bodies = _packed(shared)
+    degrees = ((_summed(turn_steps, *ranges[sequence]) + 9000) % 18000 - 9000).reshape(-1, 23, 3) * 0.02
+    root = _summed(root_steps, *ranges[sequence]) * 1e-4
     body = skeleton("cmu23")
     subject = bodies["subjects"][sequence.split("_")[0]]
     body = replace(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 from hypothesis import HealthCheck, settings
+from jaxtyping import config
 
 torch.set_num_threads(1)
 settings.register_profile("bunraku", deadline=None, derandomize=True, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
@@ -26,3 +28,11 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("the shared data folder is not here")
     return SHARED
+
+
+@pytest.fixture
+def unchecked_shapes() -> Iterator[None]:
+    """Shapes as users meet them: in an ordinary run nothing but our own sentences checks them."""
+    config.update("jaxtyping_disable", True)
+    yield
+    config.update("jaxtyping_disable", False)

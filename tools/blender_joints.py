@@ -8,10 +8,8 @@ own: Blender is GPL and is never imported by the package. Prints one JSON object
 from __future__ import annotations
 
 import argparse
-import contextlib
-import io
 import json
-import sys
+import os
 from pathlib import Path
 
 import bpy
@@ -25,11 +23,13 @@ def main() -> None:
     parser.add_argument("--frames", type=int, required=True, help="how many frames to print")
     parser.add_argument("--scale", type=float, default=0.01, help="metres per unit of a BVH file")
     options = parser.parse_args()
-    with contextlib.redirect_stdout(io.StringIO()):
-        open_file(options.file, options.fps, options.scale)
-        first = 0 if options.clip is None else choose_clip(options.clip)
-        result = joint_positions(first, options.frames)
-    json.dump(result, sys.stdout)
+    answer = os.dup(1)
+    os.dup2(2, 1)  # Blender's importers chatter on the standard output, past Python's own
+    open_file(options.file, options.fps, options.scale)
+    first = first_key() if options.clip is None else choose_clip(options.clip)
+    result = joint_positions(first, options.frames)
+    with os.fdopen(answer, "w") as out:
+        json.dump(result, out)
 
 
 def open_file(path: Path, fps: float, scale: float) -> None:
@@ -45,6 +45,10 @@ def open_file(path: Path, fps: float, scale: float) -> None:
         bpy.ops.wm.usd_import(filepath=str(path))
     else:
         raise SystemExit(f"{path}: .glb, .gltf, .bvh and .usd files are opened")
+
+
+def first_key() -> int:
+    return round(min((action.frame_range[0] for action in bpy.data.actions), default=0))
 
 
 def choose_clip(name: str) -> int:

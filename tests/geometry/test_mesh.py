@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import torch
-from jaxtyping import config
 
 from bunraku.errors import BadValue
 from bunraku.geometry.mesh import Mesh
 
 TRIANGLE = {"vertices": torch.eye(3), "faces": torch.tensor([[0, 1, 2]])}
-
-
-@pytest.fixture
-def unchecked_shapes() -> Iterator[None]:
-    """Shapes as users meet them: in an ordinary run nothing but our own sentences checks them."""
-    config.update("jaxtyping_disable", True)
-    yield
-    config.update("jaxtyping_disable", False)
 
 
 def test_a_mesh_says_what_it_is() -> None:

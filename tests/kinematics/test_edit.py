@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
@@ -17,7 +17,8 @@ from bunraku.kinematics.library import skeleton, skeleton_names
 from bunraku.kinematics.motion import Motion, Provenance, rest_motion
 from bunraku.kinematics.skeleton import Skeleton
 from bunraku.kinematics.symmetry import NO_PARTNER, mirror_pairs
-from bunraku.math.rotations import euler_to_quat, exp_quat, quat_distance, quat_multiply, quat_normalize, quat_to_matrix
+from bunraku.math.rotations import exp_quat, quat_distance, quat_multiply, quat_normalize, quat_to_matrix
+from tests.cmu import load_cmu
 
 S = torch.tensor([-1.0, 1.0, 1.0], dtype=torch.float64)
 
@@ -273,20 +274,8 @@ def test_a_mirrored_robot_stays_on_its_hinges() -> None:
     torch.testing.assert_close(p_seen, p[:, list(mirror_pairs(clip.skeleton))] * S, rtol=0, atol=1e-4)
 
 
-def cmu_walk(shared: object) -> Motion:
-    """Sequence 07_01 on the library's CMU skeleton (bone lengths of one subject, turns of another: enough for a mirror)."""
-    z = np.load(f"{shared}/data/cmu_mocap/motions_30fps.npz")
-    d = ((z["rot_hi"].astype(np.uint16) << 8) | z["rot_lo"]).view(np.int16)
-    at = list(z["ids"]).index("07_01")
-    first, last = z["offsets"][at], z["offsets"][at + 1]
-    euler = ((np.cumsum(d[:, :last], axis=1, dtype=np.int64) + 9000) % 18000 - 9000).T[first:last].reshape(-1, 23, 3) * 0.02
-    root = np.cumsum(z["root_delta"][:, :last], axis=1, dtype=np.int64).T[first:last] * 1e-4
-    quats = euler_to_quat("zyx", torch.deg2rad(torch.from_numpy(euler)))
-    return Motion(skeleton=skeleton("cmu23"), fps=30.0, root_position=torch.from_numpy(root), quats=quats)
-
-
-def test_a_real_walk_in_the_mirror(shared: object) -> None:
-    walk = cmu_walk(shared)
+def test_a_real_walk_in_the_mirror(shared: Path) -> None:
+    walk = load_cmu(shared, "07_01").to(torch.float64)
     before, after = forward_kinematics(walk).p_world_joint, forward_kinematics(mirror(walk)).p_world_joint
     pairs = list(mirror_pairs(walk.skeleton))
     # the captured body is not quite symmetric: its joints stay on bones of their own length

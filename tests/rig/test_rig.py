@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 import torch
-from jaxtyping import config
 
 from bunraku.errors import BadValue
 from bunraku.geometry.primitives import capsule
@@ -15,14 +12,6 @@ from bunraku.kinematics.skeleton import Skeleton
 from bunraku.math.rotations import exp_quat
 from bunraku.rig.character import Character
 from bunraku.rig.rig import rig_for
-
-
-@pytest.fixture
-def unchecked_shapes() -> Iterator[None]:
-    """Shapes as users meet them: in an ordinary run nothing but our own sentences checks them."""
-    config.update("jaxtyping_disable", True)
-    yield
-    config.update("jaxtyping_disable", False)
 
 
 def arm() -> Skeleton:

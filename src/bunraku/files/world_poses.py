@@ -10,14 +10,11 @@ from jaxtyping import Float
 
 from bunraku.errors import FormatProblem
 from bunraku.files.gltf.nodes import rotation_of
-from bunraku.kinematics.forward import WorldPoses, local_rotations, local_translations
+from bunraku.kinematics.forward import WorldPoses
+from bunraku.kinematics.from_poses import alike, motion_from_poses, skeleton_from_poses
 from bunraku.kinematics.motion import Motion, Provenance
 from bunraku.kinematics.roles import infer_roles
 from bunraku.kinematics.skeleton import Skeleton
-from bunraku.math.rotations import matrix_to_quat, quat_continuous, quat_distance
-
-_STILL = 1e-5  # of the longest offset: bones that change less do not stretch
-_SAME_BONE, _SAME_TURN = 1e-4, 1e-3  # [m], [rad]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,21 +36,9 @@ def motion_of(track: JointTrack, provenance: Provenance, known: Skeleton | None 
     if track.parents.count(-1) > 1:
         track = _joined(track)
         provenance = provenance.noted(root="the skeleton has several roots; a joint at the world's origin joins them")
-    poses, skeleton = _poses(track.A_world_joint), _skeleton(track)
-    if known is not None and _alike(known, skeleton):
-        skeleton = known
-    translations = local_translations(skeleton, poses)
-    stretch = (translations - skeleton.offsets)[:, 1:].abs()
-    moves = bool((stretch > _STILL * max(float(skeleton.offsets.abs().max()), 1e-3)).any())
-    quats = matrix_to_quat(local_rotations(skeleton, poses.R_world_joint))
-    return Motion(
-        skeleton=skeleton,
-        fps=track.fps,
-        root_position=poses.p_world_joint[:, 0],
-        quats=quat_continuous(quats.transpose(0, 1)).transpose(0, 1).contiguous(),
-        translations=translations if moves else None,
-        provenance=provenance,
-    )
+    skeleton = skeleton_from_poses(track.name, track.joints, track.parents, _poses(track.A_world_rest))
+    skeleton = known if known is not None and alike(known, skeleton) else replace(skeleton, roles=infer_roles(skeleton))
+    return replace(motion_from_poses(skeleton, _poses(track.A_world_joint), track.fps), provenance=provenance)
 
 
 def _joined(track: JointTrack) -> JointTrack:
@@ -74,16 +59,3 @@ def _joined(track: JointTrack) -> JointTrack:
 def _poses(A_world_joint: Float[np.ndarray, "*batch J 4 4"]) -> WorldPoses:
     R = rotation_of(A_world_joint[..., :3, :3])
     return WorldPoses(p_world_joint=torch.from_numpy(A_world_joint[..., :3, 3].copy()).float(), R_world_joint=torch.from_numpy(R).float())
-
-
-def _skeleton(track: JointTrack) -> Skeleton:
-    rest = _poses(track.A_world_rest)
-    bare = Skeleton(name=track.name, joints=track.joints, parents=track.parents, offsets=torch.zeros(len(track.joints), 3))
-    skeleton = replace(bare, offsets=local_translations(bare, rest), rest_quats=matrix_to_quat(local_rotations(bare, rest.R_world_joint)))
-    return replace(skeleton, roles=infer_roles(skeleton))
-
-
-def _alike(a: Skeleton, b: Skeleton) -> bool:
-    if a.joints != b.joints or a.parents != b.parents:
-        return False
-    return float((a.offsets - b.offsets).abs().max()) < _SAME_BONE and float(quat_distance(a.rest_quats, b.rest_quats).max()) < _SAME_TURN

@@ -21,15 +21,13 @@ from bunraku.files.gltf.nodes import rotation_of, world_matrices
 from bunraku.files.gltf.read import GltfSource
 from bunraku.files.gltf.sample import Track, local_matrices, natural_rate, read_tracks
 from bunraku.files.metadata import KEY, provenance_from_json
-from bunraku.kinematics.forward import WorldPoses, local_rotations, local_translations
+from bunraku.kinematics.forward import WorldPoses
+from bunraku.kinematics.from_poses import motion_from_poses
 from bunraku.kinematics.motion import Motion
-from bunraku.kinematics.skeleton import Skeleton
-from bunraku.math.rotations import matrix_to_quat, quat_continuous
 from bunraku.rig.character import Character
 
 _MAX_POSES = 20_000_000  # frames × joints: two hours of 77 joints at 30 frames per second, 2 GB while reading
 _MATRICES_AT_ONCE = 500_000  # 64 MB
-_RIGID = 1e-6  # of the body's size: bones that keep their length this well need no translations
 _SCALE_MOVES = 1e-3
 
 
@@ -50,22 +48,6 @@ def load_clip(character: Character, name: str | int = 0, fps: float | None = Non
     provenance = provenance_from_json(meta, str(document.path))
     provenance = provenance.noted(**_notes(document, tracks, times))
     return replace(motion_from_poses(character.skeleton, poses, rate), contacts=_contacts(meta, len(times)), provenance=provenance)
-
-
-def motion_from_poses(skeleton: Skeleton, poses: WorldPoses, fps: float) -> Motion:
-    """The motion with these world poses; translations only if some bone changes its length or direction in its parent."""
-    local = local_translations(skeleton, poses)
-    offsets = skeleton.offsets.to(local)
-    size = float((poses.p_world_joint[0].amax(0) - poses.p_world_joint[0].amin(0)).max())
-    rigid = len(skeleton) == 1 or float((local - offsets)[:, 1:].abs().max()) <= _RIGID * size
-    quats = matrix_to_quat(local_rotations(skeleton, poses.R_world_joint))
-    return Motion(
-        skeleton=skeleton,
-        fps=fps,
-        root_position=poses.p_world_joint[:, 0].float(),
-        quats=quat_continuous(quats.transpose(0, 1)).transpose(0, 1).float(),
-        translations=None if rigid else local.float(),
-    )
 
 
 def _find(character: Character, name: str | int) -> int:
@@ -94,7 +76,9 @@ def _own_rate(meta: Mapping[str, Any]) -> float | None:
 
 def _contacts(meta: Mapping[str, Any], frames: int) -> Bool[torch.Tensor, "F 4"] | None:
     rows = meta.get("contacts")
-    if not isinstance(rows, list) or len(rows) != frames or not all(isinstance(row, list) and len(row) == 4 and set(row) <= {0, 1} for row in rows):
+    if not isinstance(rows, list) or len(rows) != frames:
+        return None
+    if not all(isinstance(row, list) and len(row) == 4 and all(flag in (0, 1) for flag in row) for row in rows):
         return None
     return torch.tensor(rows).bool()
 

@@ -13,10 +13,10 @@ from jaxtyping import Float
 from bunraku.files.gltf.document import GltfDocument
 from bunraku.files.gltf.nodes import Array, Matrices, node_parents, node_trs, rotation_of, top_down
 from bunraku.files.gltf.repair import find_detached
-from bunraku.kinematics.forward import WorldPoses, local_rotations, local_translations
+from bunraku.kinematics.forward import WorldPoses
+from bunraku.kinematics.from_poses import skeleton_from_poses
 from bunraku.kinematics.roles import infer_roles
 from bunraku.kinematics.skeleton import Skeleton
-from bunraku.math.rotations import matrix_to_quat
 
 NO_NODE = -1  # the joint invented where skeletons have no common node above them: the world's origin
 
@@ -133,15 +133,8 @@ def _rest_matrices(nodes: Sequence[int], parents: Sequence[int], A_bind: Mapping
 def _skeleton(document: GltfDocument, names: list[str], parents: list[int], A_rest: Float[np.ndarray, "J 4 4"], nodes: Sequence[int]) -> Skeleton:
     R = torch.from_numpy(rotation_of(A_rest[:, :3, :3]))
     poses = WorldPoses(p_world_joint=torch.from_numpy(A_rest[:, :3, 3].copy()), R_world_joint=R)
-    bare = Skeleton(name=document.path.stem, joints=tuple(names), parents=tuple(parents), offsets=torch.zeros(len(names), 3))
-    skeleton = Skeleton(
-        name=bare.name,
-        joints=bare.joints,
-        parents=bare.parents,
-        offsets=local_translations(bare, poses).float(),
-        rest_quats=matrix_to_quat(local_rotations(bare, R)).float(),
-        tips=_tips(document, nodes, A_rest),
-    )
+    skeleton = skeleton_from_poses(document.path.stem, names, parents, poses)
+    skeleton = replace(skeleton, tips=_tips(document, nodes, A_rest))
     return replace(skeleton, roles=infer_roles(skeleton))
 
 

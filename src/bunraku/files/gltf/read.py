@@ -17,11 +17,10 @@ from bunraku.files.gltf.nodes import Array, Matrices, world_matrices
 from bunraku.files.gltf.surface import followed_joints, read_surfaces
 from bunraku.files.metadata import KEY
 from bunraku.kinematics import library
+from bunraku.kinematics.from_poses import alike
 from bunraku.kinematics.skeleton import ROLES, Skeleton
 from bunraku.rig.character import Character
 from bunraku.rig.rig import rig_for
-
-_SAME_BONE = 1e-4  # [m]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -74,10 +73,10 @@ def _recalled(document: GltfDocument, skin: int, skeleton: Skeleton) -> Skeleton
     name = meta["skeleton"]
     if name in library.skeleton_names():
         known = library.skeleton(name)
-        if known.joints == skeleton.joints and known.parents == skeleton.parents and float((known.offsets - skeleton.offsets).abs().max()) < _SAME_BONE:
+        if alike(known, skeleton):
             return known
-    roles = meta.get("roles")
-    known_roles = {role: skeleton.index[joint] for role, joint in roles.items() if role in ROLES and joint in skeleton.index} if isinstance(roles, dict) else {}
+    roles = meta["roles"] if isinstance(meta.get("roles"), dict) else {}
+    known_roles = {role: skeleton.joints.index(joint) for role, joint in roles.items() if role in ROLES and joint in skeleton.joints}
     return replace(skeleton, name=name, roles=known_roles or skeleton.roles)
 
 
