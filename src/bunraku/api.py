@@ -15,7 +15,7 @@ from bunraku.files import formats
 from bunraku.files.formats import save_motion
 from bunraku.files.image import save_picture
 from bunraku.kinematics import library
-from bunraku.kinematics.edit import resample
+from bunraku.kinematics.edit import join, mirror, resample
 from bunraku.kinematics.forward import forward_kinematics
 from bunraku.kinematics.motion import Motion
 from bunraku.kinematics.retarget import retarget as _retarget
@@ -32,10 +32,12 @@ __all__ = [
     "convert",
     "describe",
     "forward_kinematics",
+    "join",
     "load_character",
     "load_motion",
     "load_robot",
     "mannequin",
+    "mirror",
     "parse_limits",
     "report_rows",
     "resample",
