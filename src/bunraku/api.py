@@ -60,13 +60,20 @@ def skeleton(name: str) -> Skeleton:
 
 
 def load_motion(
-    path: PathLike, *, clip: str | int | None = None, fps: float | None = None, roles: Roles | None = None, robot: PathLike | None = None
+    path: PathLike,
+    *,
+    clip: str | int | None = None,
+    fps: float | None = None,
+    unit: float | None = None,
+    roles: Roles | None = None,
+    robot: PathLike | None = None,
 ) -> Motion:
     """The motion in a file of any known format.
 
-    `clip` chooses an animation by name or number; `roles` overrides joint roles; `robot` is the MJCF or URDF that a .csv belongs to.
+    `clip` chooses an animation by name or number; `unit` is the length of a .bvh's unit [m], where the guess is wrong; `roles`
+    overrides joint roles; `robot` is the MJCF or URDF that a .csv belongs to.
     """
-    motion = formats.load_motion(path, clip=clip, fps=fps, skeleton=None if robot is None else load_robot(robot))
+    motion = formats.load_motion(path, clip=clip, fps=fps, unit=unit, skeleton=None if robot is None else load_robot(robot))
     return motion if roles is None else replace(motion, skeleton=with_roles(motion.skeleton, roles))
 
 
@@ -131,13 +138,13 @@ def convert(
     source: PathLike,
     target: PathLike,
     *,
-    fps: float | None = None,
     to: str | None = None,
+    to_fps: float | None = None,
     tpose: bool = False,
     on_progress: Callable[[float], None] | None = None,
     **reading: Any,
 ) -> tuple[Motion, Mapping[str, str]]:
-    """One file as another, at another frame rate or on another skeleton if asked; `reading` is as for `load_motion`.
+    """One file as another, on another skeleton or at another frame rate if asked; `reading` is as for `load_motion`.
 
     Returns the motion that was written, and notes on what the file could not hold.
     """
@@ -149,8 +156,8 @@ def convert(
         motion = retarget(motion, body, on_progress=on_progress)
     elif formats.is_character(source) and formats.keeps_character(target):
         body = load_character(source)
-    if fps is not None:
-        motion = resample(motion, fps)
+    if to_fps is not None:
+        motion = resample(motion, to_fps)
     return motion, _save_on(body, motion, target, tpose)
 
 
@@ -178,13 +185,13 @@ def _save_on(body: Skeleton | Character, motion: Motion, path: PathLike, tpose: 
     return save_motion(motion, path, character=character, tpose=tpose)
 
 
-def describe(path: PathLike, *, clip: str | int | None = None, roles: Roles | None = None, robot: PathLike | None = None) -> dict[str, Any]:
-    """What a file holds, as plain values; one animation of a character file where `clip` names it."""
+def describe(path: PathLike, *, clip: str | int | None = None, roles: Roles | None = None, **reading: Any) -> dict[str, Any]:
+    """What a file holds, as plain values; one animation of a character file where `clip` names it. `reading` is as for `load_motion`."""
     if formats.is_robot(path):
         return {"file": os.fspath(path), "kind": "robot", **_describe_skeleton(load_robot(path, roles=roles))}
     if formats.is_character(path) and clip is None:
         return {"file": os.fspath(path), "kind": "character", **_describe_character(load_character(path, roles=roles))}
-    motion = load_motion(path, clip=clip, roles=roles, robot=robot)
+    motion = load_motion(path, clip=clip, roles=roles, **reading)
     made = motion.provenance
     return {
         "file": os.fspath(path),

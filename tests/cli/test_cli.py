@@ -67,6 +67,15 @@ def test_convert_resamples_and_changes_the_skeleton(files: Path, tmp_path: Path,
     assert "59 frames at 60 fps, 77 joints" in capsys.readouterr().out
 
 
+def test_what_a_file_does_not_say_can_be_said(files: Path, tmp_path: Path) -> None:
+    foreign = tmp_path / "foreign.bvh"  # no side-car: rate and unit are the file's own
+    foreign.write_bytes((files / "walk.bvh").read_bytes())
+    assert run("convert", foreign, tmp_path / "w.npz", "--input-fps", 60, "--unit", 0.02) == 0
+    plain, said = bunraku.load_motion(foreign), bunraku.load_motion(tmp_path / "w.npz")
+    assert (len(said), said.fps) == (len(plain), 60)
+    assert (said.root_position - 2 * plain.root_position).abs().max() < 1e-5
+
+
 @pytest.mark.parametrize("to", ["soma77", "smplx22", "g1"])
 def test_retarget_to_the_library(files: Path, tmp_path: Path, to: str) -> None:
     out = tmp_path / ("w.csv" if to == "g1" else "w.npz")

@@ -202,7 +202,7 @@ def test_the_unit_is_guessed_from_the_size_and_the_names(read: Callable[..., Mot
     assert motion.provenance.notes["unit"].startswith(f"{unit:.6g} m assumed")
     given_unit = read(text, unit=0.5)
     assert given_unit.root_position[0].tolist() == pytest.approx([0.5, 46, 1.5])
-    assert given_unit.provenance.notes["unit"] == "0.5 m (given)"
+    assert "unit" not in given_unit.provenance.notes
 
 
 @pytest.mark.parametrize("unit", [0.0, -1.0, math.nan, math.inf])
@@ -255,6 +255,21 @@ def test_a_body_along_z_is_stood_up(tmp_path: Path) -> None:
     assert (forward_kinematics(back).p_world_joint - forward_kinematics(ours).p_world_joint).abs().max() < 1e-5
     save_bvh(ours, tmp_path / "y.bvh")
     assert "up" not in load_bvh(tmp_path / "y.bvh").provenance.notes
+
+
+def test_a_body_on_four_legs_stands_already(read: Callable[..., Motion]) -> None:
+    """Its head lies along +Z from its hind feet, its hips above them."""
+    lines = ["HIERARCHY", "ROOT Hips", "{", "OFFSET 0 80 0", "CHANNELS 3 Zrotation Yrotation Xrotation"]
+    for side, x in (("Left", 15), ("Right", -15)):
+        for name, offset in (("UpLeg", f"{x} 0 0"), ("Leg", "0 -40 5"), ("Foot", "0 -38 -5")):
+            lines += [f"JOINT {side}{name}", "{", f"OFFSET {offset}", "CHANNELS 3 Zrotation Yrotation Xrotation"]
+        lines += ["End Site", "{", "OFFSET 0 -2 8", "}", "}", "}", "}"]
+    for name, offset in (("Spine", "0 0 60"), ("Neck", "0 5 60"), ("Head", "0 -30 60")):
+        lines += [f"JOINT {name}", "{", f"OFFSET {offset}", "CHANNELS 3 Zrotation Yrotation Xrotation"]
+    lines += ["End Site", "{", "OFFSET 0 0 20", "}", "}", "}", "}", "}", "MOTION", "Frames: 1", "Frame Time: 0.04", " ".join(["0"] * 30)]
+    motion = read("\n".join(lines))
+    assert motion.skeleton.has("hips", "head", "left_foot", "right_foot")
+    assert "up" not in motion.provenance.notes
 
 
 def test_a_wrapper_that_moves_is_folded_in(tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ def test_numbers_that_are_not_finite_are_never_read(tmp_path: Path, monkeypatch:
     motion = rest_motion(skeleton("soma30"), 6)
     motion.quats[2, 5, 1] = float("inf")
     (tmp_path / "m.bvh").write_text("")
-    monkeypatch.setattr("bunraku.files.bvh.load_bvh", lambda path: motion)
+    monkeypatch.setattr("bunraku.files.bvh.load_bvh", lambda path, **_: motion)
     with pytest.raises(FormatProblem, match=r"m\.bvh' is not finite at frame 2, joint 'Neck2'"):
         load_motion(tmp_path / "m.bvh")
 

@@ -37,6 +37,17 @@ def test_everything_comes_back(tmp_path: Path, name: str, suffix: str) -> None:
     assert "fps" not in back.provenance.notes
 
 
+@pytest.mark.parametrize("size", [0.01, 1.0, 100.0])
+def test_a_bvh_of_ours_keeps_its_size_without_a_guess(tmp_path: Path, size: float) -> None:
+    body = skeleton("smplx22")
+    figure = replace(body, name="figure", joints=tuple(f"{joint}_" for joint in body.joints), offsets=body.offsets * size)
+    save_motion(rest_motion(figure), tmp_path / "a.bvh")
+    back = load_motion(tmp_path / "a.bvh")
+    order = [back.skeleton.index[joint] for joint in figure.joints]
+    torch.testing.assert_close(back.skeleton.offsets[order], figure.offsets, atol=1e-6, rtol=0)
+    assert "unit" not in back.provenance.notes
+
+
 def test_a_frame_rate_that_is_asked_for_wins(tmp_path: Path) -> None:
     save_motion(told("g1"), tmp_path / "a.csv")
     assert load_motion(tmp_path / "a.csv", fps=50.0).fps == 50.0

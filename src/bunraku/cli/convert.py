@@ -28,6 +28,6 @@ def run(args: argparse.Namespace) -> int:
 
     with progress("converting") as on_progress:
         motion, lost = api.convert(
-            args.input, args.output, fps=args.fps, to=args.skeleton, tpose=args.tpose, on_progress=on_progress, **reading(args)
+            args.input, args.output, to=args.skeleton, to_fps=args.fps, tpose=args.tpose, on_progress=on_progress, **reading(args)
         )
     return say_written(motion, args.output, lost)

@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 def add_reading_arguments(parser: argparse.ArgumentParser) -> None:
     """How a motion file is to be read: the options that every command with an input has."""
     parser.add_argument("--clip", metavar="NAME", help="which animation, where the input has several: a name or a number")
+    parser.add_argument("--input-fps", type=float, metavar="N", help="frames per second of the input, where it states none or a wrong one")
+    parser.add_argument("--unit", type=float, metavar="M", help="length of a .bvh's unit in metres (0.01: centimetres), where the guess is wrong")
     parser.add_argument("--roles", metavar="FILE", help="a small JSON that says which joint is the hips, left_foot … of the input")
     parser.add_argument("--robot", metavar="FILE", help="the MJCF or URDF whose joints a .csv moves (default: the G1)")
 
 
 def reading(args: argparse.Namespace) -> dict[str, Any]:
     """Those options as keywords for `bunraku.api`."""
-    return {"clip": args.clip, "roles": args.roles, "robot": args.robot}
+    return {"clip": args.clip, "fps": args.input_fps, "unit": args.unit, "roles": args.roles, "robot": args.robot}
 
 
 @contextmanager

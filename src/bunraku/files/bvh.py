@@ -7,7 +7,7 @@ open is assumed and noted in `motion.provenance.notes`:
 
 - `unit`: BVH names none. Rest poses that span up to 3.5 units are in metres, those with the CMU database's joint names that span
   less than 100 in its unit, all others in centimetres. `load_bvh(path, unit=…)` overrides.
-- `up`: Y is up, unless the head lies along +Z from the feet both at rest and in the first frame.
+- `up`: Y is up, unless hips and head lie along +Z from the feet both at rest and in the first frame.
 - `fps`, `names`, `end_sites`: a rounded frame time, joint names that repeat, several End Sites on one joint.
 - `skeleton`, `wrapper`: joints that are those of a library skeleton are given back as that skeleton (see `bvh_known`).
 

@@ -31,16 +31,20 @@ _MOVED = 1e-6  # [m] a position channel that stays this close to its OFFSET says
 _BLOCK = 256  # frames turned at a time: small enough for the processor's cache, nine times as fast as all at once
 
 
-def load_bvh(path: str | os.PathLike[str], *, unit: float | None = None) -> Motion:
-    """Reads a BVH of any dialect; see `bunraku.files.bvh` for what is assumed. `unit` is the length of its unit [m]."""
+def load_bvh(path: str | os.PathLike[str], *, unit: float | None = None, ours: bool = False) -> Motion:
+    """Reads a BVH of any dialect; see `bunraku.files.bvh` for what is assumed. `unit` is the length of its unit [m].
+
+    `ours` says that `save_bvh` wrote the file, in centimetres and Y-up, so that neither need be guessed.
+    """
     if unit is not None and not (isfinite(unit) and unit > 0):
         raise BadValue(f"the unit of a BVH is a positive number of metres (0.01 for centimetres); got {unit}.")
     table = parse_bvh(read_bytes(path), os.fspath(path))
     notes = dict(table.notes)
     fps = _frame_rate(table.frame_time, path, notes)
-    unit = _guess_unit(table, notes) if unit is None else _given_unit(unit, notes)
+    if unit is None:
+        unit = CENTIMETRE if ours else _guess_unit(table, notes)
     motion = _build(table, unit, fps, Provenance(source=os.fspath(path), notes=notes), name=Path(path).stem)
-    return recognise(_stood_up(motion))
+    return recognise(motion if ours else _stood_up(motion))
 
 
 def _frame_rate(text: str, path: str | os.PathLike[str], notes: dict[str, str]) -> float:
@@ -58,11 +62,6 @@ def _frame_rate(text: str, path: str | os.PathLike[str], notes: dict[str, str]) 
             notes["fps"] = f"Frame Time {text} taken for {whole} frames per second"
         return float(whole)
     return float(f"{fps:.9g}")  # 1 / (1 / 29.97) is 29.97 again
-
-
-def _given_unit(unit: float, notes: dict[str, str]) -> float:
-    notes["unit"] = f"{unit:g} m (given)"
-    return unit
 
 
 def _guess_unit(table: BvhTable, notes: dict[str, str]) -> float:
@@ -146,18 +145,22 @@ def _quats(table: BvhTable) -> Float[Tensor, "F J 4"]:
 
 
 def _stood_up(motion: Motion) -> Motion:
-    """BVH is Y-up by habit. Where the head lies along +Z from the feet, both at rest and in the first frame, it is Z-up instead."""
+    """BVH is Y-up by habit. Where hips and head lie along +Z from the feet, both at rest and in the first frame, it is Z-up instead.
+
+    The head alone would not do: a horse's lies ahead of its feet.
+    """
     skeleton = motion.skeleton
-    if not skeleton.has("head", "left_foot", "right_foot"):
+    if not skeleton.has("hips", "head", "left_foot", "right_foot"):
         return motion
     first = motion[0:1]
     turned = pose_joints(skeleton, first.root_position, quat_to_matrix(first.quats), first.translations).p_world_joint[0]
     at_rest = pose_joints(skeleton, skeleton.offsets[0], quat_to_matrix(skeleton.rest_quats)).p_world_joint
     for p_world_joint in (turned, at_rest):
         feet = (p_world_joint[skeleton.role("left_foot")] + p_world_joint[skeleton.role("right_foot")]) / 2
-        x, y, z = (p_world_joint[skeleton.role("head")] - feet).tolist()
-        if z < 2 * max(abs(x), abs(y)):
-            return motion
+        for role in ("hips", "head"):
+            x, y, z = (p_world_joint[skeleton.role(role)] - feet).tolist()
+            if z < 2 * max(abs(x), abs(y)):
+                return motion
     tips = {joint: tuple(vectors_from(Frame.Z_UP_Y_BACK, torch.tensor(tip)).tolist()) for joint, tip in skeleton.tips.items()}
     return replace(
         motion,

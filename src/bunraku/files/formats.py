@@ -16,7 +16,7 @@ import torch
 
 from bunraku.errors import BadValue, FileProblem, FormatProblem
 from bunraku.files.disk import existing_file
-from bunraku.files.sidecar import save_sidecar, with_sidecar
+from bunraku.files.sidecar import read_sidecar, save_sidecar
 from bunraku.kinematics.motion import Motion, is_finite, rest_motion
 from bunraku.kinematics.skeleton import Skeleton
 
@@ -57,11 +57,19 @@ _GLTF = (".glb", ".gltf")
 _ROBOT = (".xml", ".mjcf", ".urdf")
 
 
-def load_motion(path: str | os.PathLike[str], *, clip: str | int | None = None, fps: float | None = None, skeleton: Skeleton | None = None) -> Motion:
+def load_motion(
+    path: str | os.PathLike[str],
+    *,
+    clip: str | int | None = None,
+    fps: float | None = None,
+    unit: float | None = None,
+    skeleton: Skeleton | None = None,
+) -> Motion:
     """The motion in a file of any known format.
 
     `clip`: which one, where a file holds several: a glTF or FBX animation by name or number, a sample of an NPZ batch. `fps`: the
-    rate to sample timed keys at (glTF), or that of the frames where the file states none or a wrong one. `skeleton`: a CSV's robot.
+    rate to sample timed keys at (glTF), or that of the frames where the file states none or a wrong one. `unit`: the length of a
+    BVH's unit [m], where the guess is wrong. `skeleton`: a CSV's robot.
     """
     path = existing_file(path)
     suffix = suffix_of(path, "loads", "motion")
@@ -69,9 +77,11 @@ def load_motion(path: str | os.PathLike[str], *, clip: str | int | None = None, 
         raise BadValue(f"'{path}' brings its own skeleton; a skeleton is given for a robot's .csv only. Use retarget(motion, skeleton) to change it.")
     if clip is not None and suffix not in (*_GLTF, ".fbx", ".npz"):
         raise BadValue(f"'{path}' holds one motion; a clip is chosen in .glb, .gltf, .fbx and batched .npz files only.")
+    if unit is not None and suffix != ".bvh":
+        raise BadValue(f"'{path}' says what its unit is; a unit is given for .bvh only.")
     if fps is not None and not 0 < fps < float("inf"):
         raise BadValue(f"{fps:g} frames per second is no frame rate; a positive number is needed.")
-    motion = _load(path, suffix, int(clip) if isinstance(clip, str) and clip.isdecimal() else clip, fps, skeleton)
+    motion = _load(path, suffix, int(clip) if isinstance(clip, str) and clip.isdecimal() else clip, fps, unit, skeleton)
     _require_finite(motion, f"'{path}'", FormatProblem)
     return motion
 
@@ -146,20 +156,21 @@ def suffix_of(path: str | os.PathLike[str], verb: Literal["loads", "saves"], kin
     return suffix
 
 
-def _load(path: Path, suffix: str, clip: str | int | None, fps: float | None, skeleton: Skeleton | None) -> Motion:
+def _load(path: Path, suffix: str, clip: str | int | None, fps: float | None, unit: float | None, skeleton: Skeleton | None) -> Motion:
     if suffix == ".npz" or suffix == ".amass.npz":
         return _load_npz(path, clip, fps)
     if suffix == ".csv":
         from bunraku.files.qpos_csv import load_qpos_csv
 
-        motion = with_sidecar(load_qpos_csv(path, fps=fps, skeleton=skeleton), path)
+        motion = read_sidecar(path).complete(load_qpos_csv(path, fps=fps, skeleton=skeleton))
         return motion if fps is None else replace(motion, fps=fps)
     if suffix in _GLTF:
         return _load_gltf(path, clip, fps)
     if suffix == ".bvh":
         from bunraku.files.bvh import load_bvh
 
-        motion = with_sidecar(load_bvh(path), path)
+        beside = read_sidecar(path)
+        motion = beside.complete(load_bvh(path, unit=unit, ours=beside.data is not None))
     elif suffix == ".fbx":
         from bunraku.files.fbx import load_fbx_motion
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,23 +44,37 @@ def save_sidecar(motion: Motion, path: str | os.PathLike[str]) -> None:
     write_text(sidecar_path(path), json.dumps(data, indent=1, ensure_ascii=False))
 
 
-def with_sidecar(motion: Motion, path: str | os.PathLike[str]) -> Motion:
-    """The motion just read from `path`, completed by its side-car where there is one that belongs to it."""
+@dataclass(frozen=True, kw_only=True)
+class Sidecar:
+    """What lies beside a motion file. `data` is None where nothing there belongs to it; `stale` says why, where something seems to."""
+
+    data: Mapping[str, Any] | None = None
+    stale: str | None = None
+
+    def complete(self, motion: Motion) -> Motion:
+        """The motion just read from the main file, with what that file has no room for."""
+        if self.data is not None:
+            return _completed(motion, self.data)
+        return motion if self.stale is None else replace(motion, provenance=motion.provenance.noted(sidecar=self.stale))
+
+
+def read_sidecar(path: str | os.PathLike[str]) -> Sidecar:
+    """The side-car of the motion file `path`."""
     beside = sidecar_path(path)
     if not beside.is_file():
-        return motion
+        return Sidecar()
     try:
         data = json.loads(read_text(beside))
     except (ValueError, RecursionError) as error:
         raise FormatProblem(f"'{beside}' is no JSON ({error}); delete it or write the motion again.") from error
     if not isinstance(data, dict) or "bunraku" not in data:
-        return motion  # somebody else's file that happens to have this name
+        return Sidecar()  # somebody else's file that happens to have this name
     if data.get("sha256") != _digest(path):
-        return replace(motion, provenance=motion.provenance.noted(sidecar=f"'{beside.name}' belongs to another version of this file and is ignored"))
-    return _completed(motion, data)
+        return Sidecar(stale=f"'{beside.name}' belongs to another version of this file and is ignored")
+    return Sidecar(data=data)
 
 
-def _completed(motion: Motion, data: dict[str, Any]) -> Motion:
+def _completed(motion: Motion, data: Mapping[str, Any]) -> Motion:
     provenance = provenance_from_json(data["bunraku"], motion.provenance.source or "")
     notes = {topic: note for topic, note in motion.provenance.notes.items() if topic != "fps"}
     roles = data.get("roles")
