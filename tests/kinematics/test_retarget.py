@@ -15,7 +15,7 @@ from bunraku.kinematics.contacts import contact_joints
 from bunraku.kinematics.forward import forward_kinematics, rest_poses
 from bunraku.kinematics.hinges import hinge_angles
 from bunraku.kinematics.library import skeleton
-from bunraku.kinematics.motion import Motion
+from bunraku.kinematics.motion import Motion, rest_motion
 from bunraku.kinematics.retarget import retarget
 from bunraku.kinematics.skeleton import Skeleton
 from bunraku.kinematics.transfer import role_joint
@@ -170,3 +170,25 @@ def test_real_motion_capture(shared: Path, sequence: str, what: str, body: str) 
     assert report["skate"] <= check(source)["skate"] + 1.0, what
     assert report["hinge_violations"] == (0 if body == "g1" else None)
     assert report["pop_frames"] == 0
+
+
+def test_an_arm_thrown_overhead_does_not_drop(shared: Path) -> None:
+    """Fitted from the zero pose alone, this throw left the robot's arm hanging for five frames."""
+    source = load_cmu(shared, "138_24")[20:60]
+    report = check(retarget(source, skeleton("g1")))
+    assert report["pop_frames"] == 0
+    assert report["jerk_mean"] < 2 * check(source)["jerk_mean"]
+
+
+def test_wide_hips_that_turn_over_planted_feet_do_not_drag_them() -> None:
+    """Steps are widened sideways from where the hips face; a foot that stands must not follow when they turn."""
+    body, frames = skeleton("soma30"), 20
+    stands = torch.ones(frames, 4, dtype=torch.bool)
+    turning = replace(rest_motion(body, frames), contacts=stands)
+    turning.quats[:, 0] = yaw_quat(torch.linspace(-0.25, 0.25, frames))
+    source = retarget(turning, body)  # plants the feet
+    assert standing_speed(source, stands) < 0.5
+    offsets = body.offsets.clone()
+    for side in ("left", "right"):
+        offsets[body.role(f"{side}_hip"), 0] *= 4.0
+    assert standing_speed(retarget(source, replace(body, name="broad", offsets=offsets)), stands) < 0.5

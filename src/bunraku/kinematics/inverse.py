@@ -177,7 +177,7 @@ class _Window:
         """Cost, and the frame blocks of the normal equations: H (F N N) without smoothness, gradient (F N) with it."""
         poses = forward_kinematics(motion)
         e = _displacement(motion, self.reference, poses, self.freedom)
-        rows, residuals = _target_rows(poses, self.targets, self.freedom)
+        rows, residuals = _target_rows(poses, self.targets, self.freedom), misses(poses, self.targets)
         H = torch.einsum("frn,frm->fnm", rows, rows)
         gradient = torch.einsum("frn,fr->fn", rows, residuals)
         H.diagonal(dim1=-2, dim2=-1).add_(self.stay**2)
@@ -243,29 +243,35 @@ def _crossfade(earlier: Motion, later: Motion, first: int) -> Motion:
 # --- the pieces of the linear system ---------------------------------------------------------------------------------
 
 
-def _target_rows(poses: WorldPoses, targets: list[Target], freedom: Freedom) -> tuple[Float[Tensor, "F R N"], Float[Tensor, "F R"]]:
-    """Jacobian rows and residuals of all targets: turning about a world axis a at p_d moves p by a × (p − p_d)."""
+def misses(poses: WorldPoses, targets: Sequence[Target]) -> Float[Tensor, "F R"]:
+    """How far each target is missed, times its weight: three numbers a target."""
+    p, R = poses.p_world_joint, poses.R_world_joint
+    missed = [torch.zeros(len(p), 0, dtype=p.dtype)]
+    for target in targets:
+        away = p[:, target.joint] - target.p_world if isinstance(target, PositionTarget) else log_matrix(R[:, target.joint] @ target.R_world.transpose(-1, -2))
+        missed.append(away * target.weight[:, None])
+    return torch.cat(missed, dim=1)
+
+
+def _target_rows(poses: WorldPoses, targets: list[Target], freedom: Freedom) -> Float[Tensor, "F R N"]:
+    """The derivative of `misses`: turning about a world axis a at p_d moves p by a × (p − p_d)."""
     p, R = poses.p_world_joint, poses.R_world_joint
     axis = torch.einsum("fdij,dj->fdi", R[:, freedom.joint], freedom.axis)
     pivot = p[:, freedom.joint]
     carried = torch.zeros(len(freedom.skeleton), dtype=torch.bool)
     carried[[j for j in range(len(carried)) if freedom.moving in freedom.skeleton.ancestors(j)]] = True
-    rows, residuals = [], []
+    rows = [torch.zeros(len(p), 0, 3 + len(freedom.joint), dtype=p.dtype)]
     eye = torch.eye(3, dtype=p.dtype)
     for target in targets:
-        j, weight = target.joint, target.weight[:, None]
+        j = target.joint
         if isinstance(target, PositionTarget):
             turn = torch.linalg.cross(axis, p[:, j, None] - pivot) * freedom.moves[:, j, None]
             shift = (eye * carried[j]).expand(len(p), 3, 3)
-            residuals.append((p[:, j] - target.p_world) * weight)
         else:
             turn = axis * freedom.turns[:, j, None]
             shift = torch.zeros(len(p), 3, 3, dtype=p.dtype)
-            residuals.append(log_matrix(R[:, j] @ target.R_world.transpose(-1, -2)) * weight)
-        rows.append(torch.cat([shift, turn.transpose(-1, -2)], dim=-1) * weight[..., None])
-    if not rows:
-        return torch.zeros(len(p), 0, 3 + len(freedom.joint), dtype=p.dtype), torch.zeros(len(p), 0, dtype=p.dtype)
-    return torch.cat(rows, dim=1), torch.cat(residuals, dim=1)
+        rows.append(torch.cat([shift, turn.transpose(-1, -2)], dim=-1) * target.weight[:, None, None])
+    return torch.cat(rows, dim=1)
 
 
 def _second_difference(e: Float[Tensor, "F N"]) -> Float[Tensor, "G N"]:

@@ -22,6 +22,7 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from bunraku.errors import RoleMissing
+from bunraku.kinematics.borrow import borrow_limbs
 from bunraku.kinematics.contacts import body_scale, detect_contacts, ground_height
 from bunraku.kinematics.forward import WorldPoses, forward_kinematics
 from bunraku.kinematics.inverse import Effort, Freedom, PositionTarget, RotationTarget, Target, displace, solve
@@ -150,10 +151,13 @@ def _fit_hinges(plan: _Plan, on_progress: Callable[[float], None] | None) -> Mot
     zero = rest_motion(target, frames, plan.fps)
     root = {"quats": torch.cat([plan.start.quats[:, :1], zero.quats[:, 1:]], dim=1)} if target.role("hips") == 0 else {}
     zero = replace(zero, root_position=plan.start.root_position, translations=plan.start.translations, **root)
-    effort = Effort(stay=0.02, stay_moving=0.1 * unit, smooth=1.0, smooth_moving=10.0 * unit, iterations=30, tolerance=1e-4)
+    effort = Effort(stay=0.02, stay_moving=0.1 * unit, smooth=2.0, smooth_moving=10.0 * unit, iterations=30, tolerance=1e-4)
     body = [*turns, hips, *_feet_targets(plan, unit)]
     half = None if on_progress is None else (lambda share: on_progress(share / 2))
     posed = solve(zero, body, freedom, effort, on_progress=half)  # first the body alone: from the zero pose, hands would drag it along
+    freed = borrow_limbs(posed, body)
+    if freed is not posed:
+        posed = solve(freed, body, freedom, effort, reference=zero)
     rest = None if on_progress is None else (lambda share: on_progress(0.5 + share / 2))
     return solve(posed, [*body, *_hand_targets(plan, unit)], freedom, effort, reference=zero, on_progress=rest)
 

@@ -13,7 +13,7 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from bunraku.kinematics.contacts import rest_ground
+from bunraku.kinematics.contacts import body_scale, rest_ground
 from bunraku.kinematics.forward import WorldPoses, rest_poses
 from bunraku.kinematics.neutral import facing_yaw
 from bunraku.kinematics.skeleton import CONTACT_ROLES, SIDES, Skeleton
@@ -75,18 +75,20 @@ def plan_foot(side: str, source: Skeleton, poses: WorldPoses, contacts: Bool[Ten
     on_toe = contacts[:, CONTACT_ROLES.index(f"{side}_toe")]
     if not (source.has(f"{side}_toe") and legs.foot_length):
         planted = _bridge(on_foot | on_toe, fps)
-        p_foot = _nail(p_foot, [(span, _on_sole(_spot(p_foot, span, on_foot), legs.foot_height, scale)) for span in _spans(planted)], scale)
+        held = _held(side, "foot", source, poses, _spans(planted))
+        p_foot = _nail(p_foot, [(span, _on_sole(_spot(p_foot, span, on_foot), legs.foot_height, scale)) for span in held])
         return FootPlan(p_world_foot=p_foot, p_world_toe=None, foot_planted=planted, toe_planted=torch.zeros_like(planted))
     p_toe = _scaled_path(side, "toe", source, poses, source_legs.toe_height, legs.toe_height, source_legs, legs)
     on_foot, on_toe = _bridge(on_foot, fps), _bridge(on_toe, fps)
     foot_spots, toe_spots = [], []
     for span in _spans(on_foot | on_toe):
         foot_spot, toe_spot = _flat_spots(p_foot, p_toe, span, on_foot & on_toe, legs.foot_length)
-        foot_spots += [(part, _on_sole(foot_spot, legs.foot_height, scale)) for part in _spans(on_foot, span)]
-        toe_spots += [(part, _on_sole(toe_spot, legs.toe_height, scale)) for part in _spans(on_toe, span)]
+        foot_held, toe_held = (_held(side, part, source, poses, _spans(on, span)) for part, on in (("foot", on_foot), ("toe", on_toe)))
+        foot_spots += [(stance, _on_sole(foot_spot, legs.foot_height, scale)) for stance in foot_held]
+        toe_spots += [(stance, _on_sole(toe_spot, legs.toe_height, scale)) for stance in toe_held]
     return FootPlan(
-        p_world_foot=_nail(p_foot, foot_spots, scale),
-        p_world_toe=_nail(p_toe, toe_spots, scale),
+        p_world_foot=_nail(p_foot, foot_spots),
+        p_world_toe=_nail(p_toe, toe_spots),
         foot_planted=on_foot,
         toe_planted=on_toe,
     )
@@ -109,8 +111,13 @@ def _not_through_ground(y: Float[Tensor, " F"], height: float, scale: float) -> 
 
 
 def _flat_spots(p_foot: Tensor, p_toe: Tensor, span: range, flat: Tensor, foot_length: float) -> tuple[Tensor, Tensor]:
-    """Where ankle and toe stand during a stance: centred on the source's foot, but as far apart as the target's foot is long."""
+    """Where ankle and toe stand during a stance: centred on the source's foot, but as far apart as the target's foot is long.
+
+    A foot that never lies flat in a stance (a clip that begins on tiptoe) says nothing about its length.
+    """
     foot, toe = _spot(p_foot, span, flat), _spot(p_toe, span, flat)
+    if not flat[span.start : span.stop].any():
+        return foot, toe
     along = (toe - foot) * torch.tensor([1.0, 0.0, 1.0]).to(foot)
     excess = (foot_length - along.norm()) * torch.nn.functional.normalize(along, dim=0) / 2
     return foot - excess, toe + excess
@@ -129,9 +136,16 @@ def _on_sole(spot: Float[Tensor, "3"], height: float, scale: float) -> Float[Ten
     return torch.stack([spot[0], torch.where((spot[1] - height).abs() < MAX_FLOAT * scale, height, spot[1]), spot[2]])
 
 
-def _nail(p: Float[Tensor, "F 3"], spots: list[tuple[range, Tensor]], scale: float) -> Float[Tensor, "F 3"]:
+def _held(side: str, part: str, source: Skeleton, poses: WorldPoses, spans: list[range]) -> list[range]:
+    """The stances in which the source's own joint stays where it is. Asked of the source: the target's wider steps turn with its hips."""
+    p = poses.p_world_joint[:, source.role(f"{side}_{part}")]
+    furthest = MAX_DRIFT * body_scale(source)
+    stances = [(span, p[span.start : span.stop]) for span in spans]
+    return [span for span, stood in stances if (stood - stood.median(dim=0).values).norm(dim=-1).max() <= furthest]
+
+
+def _nail(p: Float[Tensor, "F 3"], spots: list[tuple[range, Tensor]]) -> Float[Tensor, "F 3"]:
     """The path moved so that it rests on its spot during each span; corrections fade into each other in between."""
-    spots = [(span, spot) for span, spot in spots if (p[span.start : span.stop] - spot).norm(dim=-1).max() <= MAX_DRIFT * max(scale, 1e-6)]
     if not spots:
         return p
     out = p.clone()

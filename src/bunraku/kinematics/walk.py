@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import torch
 from jaxtyping import Bool, Float
+from scipy.interpolate import PchipInterpolator
 from torch import Tensor
 
 from bunraku.errors import BadValue
@@ -25,10 +26,13 @@ from bunraku.kinematics.transfer import compose_turns, role_joint
 from bunraku.math.rotations import axis_quat, exp_quat, matrix_to_quat, quat_multiply, quat_to_matrix
 
 CYCLE_SECONDS = 1.08
-STANCE = 0.62  # share of the cycle that a foot stands
+STANCE = 0.60  # share of the cycle that a foot stands
 HEEL_OFF = 0.38  # when it starts to roll over its toe
-TOE_OFF_PITCH, STRIKE_PITCH = 0.85, -0.30  # [rad] of the foot, positive is toe down
-HIPS_DROP = 0.035  # [leg lengths] how far bent knees lower the hips
+# [rad] of the foot along the cycle, positive is toe down: it strikes with the heel, lies flat, rolls over its toe and swings
+FOOT_PITCH = ((0.0, -0.30), (0.10, 0.0), (HEEL_OFF, 0.0), (0.50, 0.25), (STANCE, 0.80), (0.66, 0.95), (0.85, 0.10), (0.95, -0.28), (1.0, -0.30))
+STRIKE_AHEAD = 0.40  # of the way that the hips travel during a stance: how far ahead of them it begins
+BOB = 0.022  # [leg lengths] how far the hips rise above and fall below their mean height
+STRETCH = 0.99  # of thigh and shin in line: no step asks for more, or the knee would snap
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -46,14 +50,14 @@ def walk(skeleton: Skeleton, *, seconds: float = 4.0, speed: float | None = None
     if not 0 < seconds <= 600:
         raise BadValue(f"a walk of {seconds:g} seconds cannot be made; choose more than 0 and at most 600.")
     legs = measure_legs(skeleton)
-    speed = 1.25 * legs.length / 0.95 if speed is None else speed
+    speed = 1.15 * legs.length / 0.95 if speed is None else speed
     frames = max(round(seconds * fps), 1)
     time = torch.arange(frames, dtype=torch.float32) / fps
     phase = time / CYCLE_SECONDS  # of the left foot; it strikes at whole numbers
     start, steps = _body(skeleton, legs, phase, time * speed, fps), {}
     for side, offset in zip(SIDES, (0.0, 0.5), strict=True):
-        steps[side] = _step(skeleton, legs, side, phase - offset, offset, speed)
-    motion = _place_feet(start, skeleton, steps)
+        steps[side] = _step(legs, side, phase - offset, offset, speed)
+    motion = _place_feet(_within_reach(start, skeleton, steps), skeleton, steps)
     contacts = torch.cat([steps[side].contacts for side in SIDES], dim=-1)
     return replace(motion, contacts=contacts, provenance=Provenance(prompt="A person walks forward.", model="walk made from formulas"))
 
@@ -73,7 +77,7 @@ def _body(skeleton: Skeleton, legs: Legs, phase: Tensor, forward: Tensor, fps: f
     motion = rest_motion(skeleton, len(phase), fps)
     motion = replace(motion, quats=matrix_to_quat(compose_turns(skeleton, turns, len(phase))))
     sway = 0.025 * legs.length * torch.sin(2 * torch.pi * phase)
-    height = legs.length * (1 - HIPS_DROP - 0.012 * bob)
+    height = legs.length * (1 - BOB - BOB * bob)
     p = forward_kinematics(motion).p_world_joint
     between = (p[:, skeleton.role("left_hip")] + p[:, skeleton.role("right_hip")]) / 2
     return displace(motion, skeleton.role("hips"), torch.stack([sway, height, forward], dim=-1) - between)
@@ -88,21 +92,19 @@ def _turn(x: Tensor | None = None, y: Tensor | None = None, z: Tensor | None = N
     return quat_to_matrix(quat)
 
 
-def _step(skeleton: Skeleton, legs: Legs, side: str, phase: Tensor, offset: float, speed: float) -> _Step:
-    """Stance k begins when the phase reaches k; its spot lies ahead of the hips by half of what they travel while it lasts."""
+def _step(legs: Legs, side: str, phase: Tensor, offset: float, speed: float) -> _Step:
+    """Stance k begins when the phase reaches k; its spot then lies ahead of the hips."""
     stride = speed * CYCLE_SECONDS
     k = phase.floor()
     within = phase - k
     lateral = (1 if side == "left" else -1) * legs.width * 0.45
-    spot = torch.stack([torch.full_like(phase, lateral), torch.full_like(phase, legs.foot_height), (k + offset + STANCE / 2) * stride], dim=-1)
-    roll = ((within - HEEL_OFF) / (STANCE - HEEL_OFF)).clamp(0, 1)
+    spot = torch.stack([torch.full_like(phase, lateral), torch.full_like(phase, legs.foot_height), (k + offset + STANCE * STRIKE_AHEAD) * stride], dim=-1)
     swing = ((within - STANCE) / (1 - STANCE)).clamp(0, 1)
-    landing = (1 - within / 0.12).clamp(0, 1)
-    pitch = TOE_OFF_PITCH * roll**2 * (1 - _ease(swing / 0.8)) + STRIKE_PITCH * (_ease((swing - 0.5) * 2) + landing * (within < STANCE))
+    pitch = _through(FOOT_PITCH, within)
     lift = torch.stack([0 * phase, 0.10 * legs.length * torch.sin(torch.pi * swing) ** 2, stride * _ease(swing)], dim=-1)
     p_foot = spot + lift + _about_toe(legs, pitch.clamp_min(0)) + _about_heel(legs, pitch.clamp_max(0))
     stands = within < STANCE
-    flat = stands & (within < HEEL_OFF) & (pitch.abs() < 0.02)
+    flat = stands & (within < HEEL_OFF) & (pitch.abs() < 0.01)
     toe_pitch = pitch.clamp_max(0) + pitch.clamp_min(0) * _ease(swing * 2)
     return _Step(p_world_foot=p_foot, pitch=pitch, toe_pitch=toe_pitch, contacts=torch.stack([flat, stands & (pitch > -0.05)], dim=-1))
 
@@ -123,9 +125,28 @@ def _pitched(forward: float, up: float, pitch: Tensor) -> Float[Tensor, "F 3"]:
     return torch.stack([0 * pitch, up * (cosine - 1) - forward * sine, forward * (cosine - 1) + up * sine], dim=-1)
 
 
+def _through(keys: tuple[tuple[float, float], ...], at: Tensor) -> Tensor:
+    """A curve through (place, value) keys that does not overshoot."""
+    places, values = zip(*keys, strict=True)
+    return torch.from_numpy(PchipInterpolator(places, values)(at.double().numpy())).to(at)
+
+
 def _ease(t: Tensor) -> Tensor:
     t = t.clamp(0, 1)
     return t * t * t * (t * (6 * t - 15) + 10)
+
+
+def _within_reach(start: Motion, skeleton: Skeleton, steps: dict[str, _Step]) -> Motion:
+    """The body lowered so far that the longest step is within a leg's reach."""
+    p, lower = forward_kinematics(start).p_world_joint, [torch.zeros(1)]
+    for side, step in steps.items():
+        hip, knee, foot = (skeleton.role(f"{side}_{part}") for part in ("hip", "knee", "foot"))
+        reach = STRETCH * ((p[0, hip] - p[0, knee]).norm() + (p[0, knee] - p[0, foot]).norm())
+        away = p[:, hip] - step.p_world_foot
+        highest = torch.sqrt((reach**2 - away[:, 0] ** 2 - away[:, 2] ** 2).clamp_min((0.5 * reach) ** 2))  # a stride beyond that must slip
+        lower.append(away[:, 1] - highest)
+    down = torch.tensor([0.0, -1.0, 0.0]) * torch.cat(lower).max()
+    return displace(start, skeleton.role("hips"), down.expand(len(start), 3))
 
 
 def _place_feet(start: Motion, skeleton: Skeleton, steps: dict[str, _Step]) -> Motion:
