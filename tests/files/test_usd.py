@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from bunraku.errors import FileProblem, FormatProblem, SkeletonMismatch
+from bunraku.errors import BunrakuError, FileProblem, FormatProblem, SkeletonMismatch
 from bunraku.files.usd import load_usd_motion, save_usd_motion
 from bunraku.kinematics.forward import forward_kinematics
 from bunraku.kinematics.library import skeleton
@@ -251,3 +251,23 @@ def test_a_skeleton_without_a_rest_for_every_joint_is_named(tmp_path: Path) -> N
     (tmp_path / "b.usda").write_text(text[:start] + text[text.index("), ( (", start) + 3 :])
     with pytest.raises(FormatProblem, match="does not give each of them"):
         load_usd_motion(tmp_path / "b.usda")
+
+
+@pytest.mark.parametrize("suffix", ["usda", "usdc"])
+def test_damage_anywhere_is_one_sentence_and_no_chatter(tmp_path: Path, suffix: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """USD reads lazily and prints what it thinks: whatever it meets and whenever, a BunrakuError comes out, or a motion."""
+    save_usd_motion(walk(skeleton("soma30"), seconds=0.2), tmp_path / f"a.{suffix}")
+    whole = (tmp_path / f"a.{suffix}").read_bytes()
+    refused = 0
+    for seed in range(60):
+        chance = np.random.default_rng(seed)
+        damaged = bytearray(whole[: len(whole) if seed % 3 else int(chance.integers(len(whole)))])
+        for place in chance.integers(len(damaged), size=seed % 5):
+            damaged[place] = chance.integers(256)
+        (tmp_path / f"b.{suffix}").write_bytes(damaged)
+        try:
+            load_usd_motion(tmp_path / f"b.{suffix}")
+        except BunrakuError as error:
+            refused += "\n" not in str(error)
+    assert refused > 20
+    assert "Warning" not in capfd.readouterr().err

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -38,26 +40,34 @@ _FASTEST = 240.0  # a time code this short or longer is a frame; shorter ones ar
 def load_usd_motion(path: str | os.PathLike[str]) -> Motion:
     """The animation of the first animated skeleton in a USD file."""
     path = existing_file(path)
-    stage, notes = _open(path), dict[str, str]()
-    query, animation = _animated_skeleton(stage, path, notes)
-    times, fps = _frames(stage, animation.GetJointTransformTimeSamples(), path, notes)
-    A_world_joint, A_world_rest = _world_matrices(stage, query, times, notes)
-    joints, parents = _joints(query)
+    notes: dict[str, str] = {}
+    with _damage_in_words(path):
+        stage = pxr().Usd.Stage.Open(str(path))
+        query, animation = _animated_skeleton(stage, path, notes)
+        times, fps = _frames(stage, animation.GetJointTransformTimeSamples(), path, notes)
+        A_world_joint, A_world_rest = _world_matrices(stage, query, times, notes)
+        joints, parents = _joints(query)
+        meta = _metadata(stage)
     if A_world_joint.shape[1] != len(joints) or len(A_world_rest) != len(joints):
         raise FormatProblem(f"'{path}' names {len(joints)} joints but does not give each of them a rest transform and an animation; export it again.")
     track = JointTrack(name=path.stem, joints=joints, parents=parents, A_world_joint=A_world_joint, A_world_rest=A_world_rest, fps=fps)
-    meta = _metadata(stage)
     provenance = provenance_from_json(meta.get("provenance"), os.fspath(path))
     motion = motion_of(track, provenance.noted(**notes), _known_skeleton(meta))
     return replace(motion, contacts=_contacts(meta, len(motion)))
 
 
-def _open(path: Path) -> Any:
+@contextmanager
+def _damage_in_words(path: Path) -> Iterator[None]:
+    """USD reads lazily, so any call may meet damage. Its own warnings, which it would print, are held back: what matters is refused."""
     module = pxr()
+    warnings = module.UsdUtils.CoalescingDiagnosticDelegate()
     try:
-        return module.Usd.Stage.Open(str(path))
+        with np.errstate(over="ignore", invalid="ignore"):
+            yield
     except (module.Tf.ErrorException, UnicodeDecodeError) as error:
         raise FormatProblem(f"'{path}' cannot be read as USD{_complaint(error, path)}; it is damaged or something else.") from error
+    finally:
+        warnings.TakeUncoalescedDiagnostics()
 
 
 def _complaint(error: Exception, path: Path) -> str:

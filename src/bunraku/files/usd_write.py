@@ -38,10 +38,10 @@ _MOST_INFLUENCES = 8
 def pxr() -> Any:
     """The modules of usd-core that are used here."""
     try:
-        from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdShade, UsdSkel, Vt
+        from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdShade, UsdSkel, UsdUtils, Vt
     except ImportError as error:
         raise FileProblem("USD files need the extra: pip install 'bunraku[usd]'.") from error
-    return SimpleNamespace(Gf=Gf, Sdf=Sdf, Tf=Tf, Usd=Usd, UsdGeom=UsdGeom, UsdShade=UsdShade, UsdSkel=UsdSkel, Vt=Vt)
+    return SimpleNamespace(Gf=Gf, Sdf=Sdf, Tf=Tf, Usd=Usd, UsdGeom=UsdGeom, UsdShade=UsdShade, UsdSkel=UsdSkel, UsdUtils=UsdUtils, Vt=Vt)
 
 
 def save_usd_motion(motion: Motion, path: str | os.PathLike[str], character: Character | None = None) -> None:

@@ -91,6 +91,7 @@ def world_matrices(document: GltfDocument, moving: Mapping[int, Float[np.ndarray
 # --- turns ----------------------------------------------------------------------------------------------------------
 
 
+@np.errstate(over="ignore", invalid="ignore")  # what numbers near 1e300 make of themselves is refused as not finite, in words
 def rotation_of(M: Float[np.ndarray, "*batch 3 3"]) -> Float[np.ndarray, "*batch 3 3"]:
     """The rotation in M = R · stretch (polar decomposition). Where M mirrors, R · diag(−1, 1, 1) is its orthogonal part.
 
