@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -142,9 +141,7 @@ def test_debug_shows_where_an_error_arose() -> None:
 
 
 def test_help_answers_at_once_and_imports_nothing_heavy() -> None:
-    start = time.perf_counter()
     done = subprocess.run([sys.executable, "-X", "importtime", "-m", "bunraku.cli", "--help"], capture_output=True, text=True, check=True)
-    assert time.perf_counter() - start < 5  # a clock in a test only guards against the absurd; what is imported is the real check
     loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines() if "|" in line}
     assert loaded.isdisjoint({"torch", "numpy", "scipy", "rich", "jaxtyping", "PIL"})
     for command in ("info", "convert", "retarget", "check"):

@@ -61,7 +61,7 @@ def retarget(motion: Motion, target: Skeleton, *, on_progress: Callable[[float],
     contacts = detect_contacts(motion) if motion.contacts is None else motion.contacts
     plan = _plan(motion, poses, contacts, target)
     solved = _fit_hinges(plan, on_progress) if target.hinges is not None else _correct(plan, on_progress)
-    notes = {"retargeted_from": source.name} | ({"ground": f"lowered by {ground * 100:.1f} cm on to y = 0"} if ground else {})
+    notes = {"retargeted_from": source.name} | ({"ground": f"lowered by {ground * 100:.1f} cm on to y = 0"} if abs(ground) > 0.001 else {})
     return replace(solved, contacts=contacts, provenance=motion.provenance.noted(**notes))
 
 
