@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 import torch
 
@@ -16,6 +14,7 @@ from bunraku.kinematics.library import skeleton
 from bunraku.kinematics.motion import Motion, rest_motion
 from bunraku.kinematics.soma import expand_soma, reduce_soma, relaxed_hands
 from bunraku.math.rotations import exp_quat, matrix_to_quat, quat_to_matrix
+from tests.golden import tensors
 
 
 def random_soma30(frames: int = 5) -> Motion:
@@ -70,7 +69,7 @@ def test_other_skeletons_are_refused() -> None:
 
 @pytest.mark.parametrize("file", ["soma30/denoiser", "soma30/constrained", "soma30-mixed/denoiser"])
 def test_the_recorded_expansion_of_the_release_is_reproduced(shared: Path, file: str) -> None:
-    recorded = _tensors(shared / "golden" / "kimodo" / f"{file}.safetensors")
+    recorded = tensors(shared / "golden" / "kimodo" / f"{file}.safetensors")
     wide, narrow = skeleton("soma77"), skeleton("soma30")
     columns = [wide.index[name] for name in narrow.joints]
     for R_local, p_root, p_joints in zip(*(recorded[f"sample_{key}"] for key in ("local_rot_mats", "root_positions", "posed_joints")), strict=True):
@@ -78,17 +77,3 @@ def test_the_recorded_expansion_of_the_release_is_reproduced(shared: Path, file:
         expanded = expand_soma(motion)
         assert float((quat_to_matrix(expanded.quats) - R_local).abs().max()) < 1e-4
         assert float((forward_kinematics(expanded).p_world_joint - p_joints).abs().max()) < 1e-4
-
-
-def _tensors(path: Path) -> dict[str, torch.Tensor]:
-    """The float32 tensors of a safetensors file: 8 bytes of length, a JSON header, then the numbers."""
-    data = path.read_bytes()
-    start = 8 + int.from_bytes(data[:8], "little")
-    tensors = {}
-    for name, entry in json.loads(data[8:start]).items():
-        if name != "__metadata__":
-            assert entry["dtype"] == "F32"
-            first, end = entry["data_offsets"]
-            numbers = np.frombuffer(data[start + first : start + end], np.float32).copy()
-            tensors[name] = torch.from_numpy(numbers).reshape(entry["shape"])
-    return tensors

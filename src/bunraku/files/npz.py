@@ -1,9 +1,8 @@
 """Kimodo's NPZ: the arrays its tools exchange, and beside them what those arrays leave out.
 
 Arrays of the release (T frames, J joints): `posed_joints` (T J 3), `global_rot_mats` and `local_rot_mats` (T J 3 3),
-`root_positions` (T 3), `foot_contacts` (T 4, or T 6 for 77 joints: heel, toe and a copy of the toe, left before right),
-`global_root_heading` (T 2: cos and sin of the hips' heading). The release's `smooth_root_pos` comes out of the generator's own
-filter; a motion does not carry it, so it is left out rather than imitated.
+`root_positions` and `smooth_root_pos` (T 3), `foot_contacts` (T 4, or T 6 for 77 joints: heel, toe and a copy of the toe, left
+before right), `global_root_heading` (T 2: cos and sin of the hips' heading). When read, the turns and the root's positions decide.
 
 The release says neither frame rate nor skeleton. We add `fps` and one text `bunraku`: JSON with the whole skeleton and the
 motion's provenance, and `local_translations` (T J 3) where bones stretch. Numbers are float32, as in the release. A file without
@@ -32,6 +31,7 @@ from bunraku.kinematics.library import skeleton as library_skeleton
 from bunraku.kinematics.library import skeleton_from_json, skeleton_to_json
 from bunraku.kinematics.motion import Motion
 from bunraku.kinematics.skeleton import CONTACT_ROLES, Skeleton
+from bunraku.kinematics.smooth_root import smoothed_root
 from bunraku.math.rotations import matrix_to_quat, nearest_rotation, quat_continuous, quat_to_matrix
 
 RELEASED_FPS = 30.0
@@ -75,7 +75,7 @@ def load_npz(path: str | os.PathLike[str], *, sample: int | None = None, fps: fl
 
 
 def save_npz(motion: Motion, path: str | os.PathLike[str]) -> None:
-    """Writes the release's arrays (without `smooth_root_pos`) and our metadata. Contacts the motion does not carry are detected."""
+    """Writes the release's arrays and our metadata. Contacts the motion does not carry are detected."""
     motion = motion.to(torch.float32)
     poses = forward_kinematics(motion)
     arrays = {
@@ -83,6 +83,7 @@ def save_npz(motion: Motion, path: str | os.PathLike[str]) -> None:
         "global_rot_mats": poses.R_world_joint,
         "local_rot_mats": quat_to_matrix(motion.quats),
         "root_positions": motion.root_position,
+        "smooth_root_pos": smoothed_root(motion.root_position),
     }
     contacts = motion.contacts
     if contacts is None and motion.skeleton.has(*CONTACT_ROLES):
