@@ -10,7 +10,7 @@ import torch
 from bunraku.kinematics.forward import forward_kinematics, local_rotations, pose_joints, rest_poses
 from bunraku.kinematics.library import skeleton, skeleton_names
 from bunraku.kinematics.motion import rest_motion
-from bunraku.kinematics.neutral import facing_yaw, neutral_rotations, segment_joint
+from bunraku.kinematics.neutral import facing_yaw, limb_start, neutral_rotations, segment_joint
 from bunraku.kinematics.skeleton import Skeleton
 from bunraku.math.rotations import exp_matrix, matrix_to_quat, quat_multiply, quat_to_matrix, yaw_quat
 
@@ -21,7 +21,7 @@ def neutral_positions(body: Skeleton) -> torch.Tensor:
 
 def along(body: Skeleton, upper: str, lower: str) -> torch.Tensor:
     p = neutral_positions(body)
-    return torch.nn.functional.normalize(p[body.role(lower)] - p[body.role(upper)], dim=0)
+    return torch.nn.functional.normalize(p[body.role(lower)] - p[limb_start(body, upper, lower)], dim=0)
 
 
 @pytest.mark.parametrize("name", skeleton_names())
@@ -71,3 +71,13 @@ def test_a_robots_segments_are_carried_by_the_last_of_their_hinges() -> None:
     segments = (("hip", "knee"), ("knee", "foot"), ("shoulder", "elbow"))
     carried = {upper: body.joints[segment_joint(body, f"left_{upper}", f"left_{lower}")] for upper, lower in segments}
     assert carried == {"hip": "left_hip_yaw_skel", "knee": "left_knee_skel", "shoulder": "left_shoulder_yaw_skel"}
+
+
+def test_a_robots_limbs_are_straight_in_neutral_although_their_first_hinges_lie_beside_them() -> None:
+    """The G1's zero pose hangs its legs straight down; seen from its hip pitch joints they would lean 9° outwards."""
+    body = skeleton("g1")
+    assert body.joints[limb_start(body, "left_hip", "left_knee")] == "left_hip_roll_skel"
+    away = neutral_rotations(body) @ rest_poses(body).R_world_joint.transpose(-1, -2)
+    for side in ("left", "right"):
+        thigh = away[segment_joint(body, f"{side}_hip", f"{side}_knee")]
+        assert abs(float(torch.rad2deg(thigh[1, 0]))) < 1.0  # how far the thigh leans sideways

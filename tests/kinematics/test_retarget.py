@@ -192,3 +192,53 @@ def test_wide_hips_that_turn_over_planted_feet_do_not_drag_them() -> None:
     for side in ("left", "right"):
         offsets[body.role(f"{side}_hip"), 0] *= 4.0
     assert standing_speed(retarget(source, replace(body, name="broad", offsets=offsets)), stands) < 0.5
+
+
+def legs_apart(motion: Motion) -> torch.Tensor:
+    """How far the ankles are apart across the way the hips face [m]."""
+    p, at = forward_kinematics(motion).p_world_joint, motion.skeleton.role
+    across = torch.nn.functional.normalize((p[:, at("left_hip")] - p[:, at("right_hip")]) * torch.tensor([1.0, 0.0, 1.0]), dim=-1)
+    return ((p[:, at("left_foot")] - p[:, at("right_foot")]) * across).sum(-1)
+
+
+def test_feet_do_not_close_in_where_hip_joints_do(walking: Motion) -> None:
+    """SMPL-X and the G1's hip pitch joints lie near the middle; their feet are as broad as anybody's and would pass through each other."""
+    apart = legs_apart(walking).min()
+    assert apart > 0.1
+    for name, scale in (("smplx22", 1.0), ("g1", 0.75)):
+        assert legs_apart(retarget(walking, skeleton(name))).min() > scale * apart - 0.01, name
+
+
+def on_high_ankles(body: Skeleton, by: float) -> Skeleton:
+    """The same legs on thicker soles: ankles and toes, hips and all above rest higher by that much."""
+    offsets = body.offsets.clone()
+    offsets[0, 1] += by
+    return replace(body, name="in big boots", offsets=offsets)
+
+
+def squat(body: Skeleton) -> Motion:
+    """Thighs level, shins straight down, soles flat where they rest."""
+    rest = rest_motion(body, 10)
+    quats, R_world = rest.quats.clone(), rest_poses(body).R_world_joint
+    for side in ("left", "right"):
+        for part, angle in (("hip", -1.2), ("knee", 2.0), ("foot", -0.8)):
+            j = body.role(f"{side}_{part}")
+            quats[:, j] = quat_multiply(quats[:, j], exp_quat(R_world[j].T @ torch.tensor([angle, 0.0, 0.0])))
+    bent = replace(rest, quats=quats)
+    foot = body.role("left_foot")
+    down = rest_poses(body).p_world_joint[foot] - forward_kinematics(bent).p_world_joint[0, foot]
+    return replace(bent, root_position=bent.root_position + down)
+
+
+def knee_bend(motion: Motion, side: str) -> torch.Tensor:
+    p, at = forward_kinematics(motion).p_world_joint, motion.skeleton.role
+    thigh, shin = p[:, at(f"{side}_knee")] - p[:, at(f"{side}_hip")], p[:, at(f"{side}_foot")] - p[:, at(f"{side}_knee")]
+    return torch.acos(torch.nn.functional.cosine_similarity(thigh, shin, dim=-1).clamp(-1, 1))
+
+
+def test_knees_bend_alike_on_thick_soles() -> None:
+    """The height of an ankle is no length of a leg: scaled with it, a figure in big boots would squat into the ground."""
+    source = squat(skeleton("soma30"))
+    out = retarget(source, on_high_ankles(skeleton("soma30"), 0.06))
+    for side in ("left", "right"):
+        assert (knee_bend(source, side) - knee_bend(out, side)).abs().max() < 0.02

@@ -38,12 +38,26 @@ def segment_joint(skeleton: Skeleton, upper: str, lower: str) -> int:
     On most characters it is the upper role's own joint. Where several joints share the segment (a robot's three single-axis
     shoulder joints, a twist bone) it is the last one with a good part of the segment still below it.
     """
+    return _last_above(skeleton, upper, lower, 0.3)
+
+
+def limb_start(skeleton: Skeleton, upper: str, lower: str) -> int:
+    """The joint in which the straight line of a segment begins.
+
+    A robot's first hinges lie beside the limb (the G1's hip pitch 5 cm nearer to the middle than its thigh): seen from there, a leg
+    that hangs straight down would seem to lean outwards.
+    """
+    return _last_above(skeleton, upper, lower, 0.75)
+
+
+def _last_above(skeleton: Skeleton, upper: str, lower: str, share: float) -> int:
+    """The last joint between two roles with at least this share of the segment still below it."""
     path = skeleton.path(skeleton.role(upper), skeleton.role(lower))
     if len(path) < 3:
         return skeleton.role(upper)
     lengths = skeleton.offsets[path[1:]].norm(dim=-1)
     below = lengths.flip(0).cumsum(0).flip(0)  # from each joint of the path down to its end
-    return [joint for joint, left in zip(path, below, strict=False) if left >= 0.3 * below[0]][-1]
+    return [joint for joint, left in zip(path, below, strict=False) if left >= share * below[0]][-1]
 
 
 def tip_direction(skeleton: Skeleton, joint: int, p_world_joint: Float[Tensor, "J 3"], R_world_joint: Float[Tensor, "J 3 3"]) -> Float[Tensor, "3"] | None:
@@ -93,7 +107,7 @@ class _NeutralPose:
             upper, lower = f"{side}_{upper}", f"{side}_{lower}"
             if self.skeleton.has(upper, lower):
                 j = self.skeleton.role(upper)
-                along = self.p[self.skeleton.role(lower)] - self.p[j]
+                along = self.p[self.skeleton.role(lower)] - self.p[limb_start(self.skeleton, upper, lower)]
                 if along.norm() > 1e-4:
                     self._turn(j, quat_to_matrix(swing_between(along, v_world)))
 

@@ -11,6 +11,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from bunraku.kinematics.forward import rest_poses
+from bunraku.kinematics.neutral import limb_start
 from bunraku.kinematics.skeleton import SIDES, Skeleton
 
 NEAR = 0.25  # [m, person-sized] the distance at which a relation has faded to 1/e
@@ -47,4 +48,9 @@ def hand_wishes(
 
 def _shoulder_width(skeleton: Skeleton) -> float:
     p = rest_poses(skeleton).p_world_joint
-    return max(float((p[skeleton.role("left_shoulder")] - p[skeleton.role("right_shoulder")]).norm()), 1e-6)
+    return max(float((p[_arm_start(skeleton, "left")] - p[_arm_start(skeleton, "right")]).norm()), 1e-6)
+
+
+def _arm_start(skeleton: Skeleton, side: str) -> int:
+    upper, lower = f"{side}_shoulder", f"{side}_elbow"
+    return limb_start(skeleton, upper, lower) if skeleton.has(lower) else skeleton.role(upper)

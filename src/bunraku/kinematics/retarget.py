@@ -99,7 +99,8 @@ def _plan(motion: Motion, poses: WorldPoses, contacts: Bool[Tensor, "F 4"], targ
         quats=matrix_to_quat(compose_turns(target, turns, len(motion))),
     )
     hips = target.role("hips")
-    wish = _between_hip_joints(source, poses.p_world_joint) * scale
+    # ankles stand as high as they do at rest; only what is above them grows with the legs, or a big shoe would bend or stretch them
+    wish = _between_hip_joints(source, poses.p_world_joint) * scale + torch.tensor([0.0, legs.foot_height - scale * legs_source.foot_height, 0.0])
     start = displace(start, hips, wish - _between_hip_joints(target, forward_kinematics(start).p_world_joint))
     p_start = forward_kinematics(start).p_world_joint
     return _Plan(

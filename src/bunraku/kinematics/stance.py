@@ -1,7 +1,8 @@
 """Where the feet of a retargeted body go: the source's steps at the target's scale, each planted foot nailed to one spot.
 
-A foot path is scaled by leg length and widened by the difference in hip width. Every stance (a foot or its toe in contact)
-gets one fixed spot; between stances the correction that this needs fades from one to the next, so that swings stay smooth.
+A foot path is scaled by the length of thigh and shin, so that every leg bends as the source's does, and widened where the hips are
+broader. Every stance (a foot or its toe in contact) gets one fixed spot; between stances the correction that this needs fades from
+one to the next, so that swings stay smooth.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from torch import Tensor
 
 from bunraku.kinematics.contacts import body_scale, rest_ground
 from bunraku.kinematics.forward import WorldPoses, rest_poses
-from bunraku.kinematics.neutral import facing_yaw
+from bunraku.kinematics.neutral import facing_yaw, limb_start
 from bunraku.kinematics.skeleton import CONTACT_ROLES, SIDES, Skeleton
 from bunraku.math.curves import smooth_step
 
@@ -29,11 +30,16 @@ BRIDGE_SECONDS = 0.1  # a contact that flickers off for less than this counts as
 class Legs:
     """What matters of a skeleton's legs, from its rest pose [m]."""
 
-    length: float  # hip joint to sole, leg straight
-    width: float  # between the hip joints
+    length: float  # hip joint to ankle, leg straight
+    width: float  # between the lines in which the legs hang
     foot_height: float  # ankle above the sole
     toe_height: float  # toe joint above the sole
     foot_length: float  # ankle to toe joint, along the ground; 0 without toes
+
+    @property
+    def standing(self) -> float:
+        """Hip joint to sole, leg straight [m]."""
+        return self.length + self.foot_height
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -59,8 +65,8 @@ def measure_legs(skeleton: Skeleton) -> Legs:
     toes = skeleton.has("left_toe", "right_toe")
     along = [p[skeleton.role(f"{s}_toe")] - p[skeleton.role(f"{s}_foot")] for s in SIDES] if toes else []
     return Legs(
-        length=bone("hip", "knee") + bone("knee", "foot") + height("foot"),
-        width=float((p[skeleton.role("left_hip")] - p[skeleton.role("right_hip")]).norm()),
+        length=bone("hip", "knee") + bone("knee", "foot"),
+        width=float((p[limb_start(skeleton, "left_hip", "left_knee")] - p[limb_start(skeleton, "right_hip", "right_knee")]).norm()),
         foot_height=height("foot"),
         toe_height=height("toe") if toes else 0.0,
         foot_length=_mean(float(torch.hypot(v[0], v[2])) for v in along) if toes else 0.0,
@@ -95,11 +101,14 @@ def plan_foot(side: str, source: Skeleton, poses: WorldPoses, contacts: Bool[Ten
 
 
 def _scaled_path(side: str, part: str, source: Skeleton, poses: WorldPoses, height_source: float, height: float, source_legs: Legs, legs: Legs) -> Tensor:
-    """The path of an ankle or toe at the target's scale: soles that touch keep touching, hips that are wider stand wider."""
+    """The path of an ankle or toe at the target's scale: soles that touch keep touching, hips that are wider stand wider.
+
+    Hips that are narrower do not stand narrower: flesh has its width wherever the joints lie in it, and feet that pass would collide.
+    """
     scale = legs.length / source_legs.length
     p = poses.p_world_joint[:, source.role(f"{side}_{part}")] * scale
     yaw = facing_yaw(source, poses.p_world_joint)
-    wider = (legs.width - scale * source_legs.width) / 2 * (1 if side == "left" else -1)
+    wider = max(legs.width - scale * source_legs.width, 0.0) / 2 * (1 if side == "left" else -1)
     lateral = torch.stack([torch.cos(yaw), torch.zeros_like(yaw), -torch.sin(yaw)], dim=-1)
     p = p + wider * lateral + torch.tensor([0.0, height - scale * height_source, 0.0]).to(p)
     return torch.stack([p[:, 0], _not_through_ground(p[:, 1], height, scale), p[:, 2]], dim=-1)

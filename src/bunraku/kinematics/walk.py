@@ -50,7 +50,7 @@ def walk(skeleton: Skeleton, *, seconds: float = 4.0, speed: float | None = None
     if not 0 < seconds <= 600:
         raise BadValue(f"a walk of {seconds:g} seconds cannot be made; choose more than 0 and at most 600.")
     legs = measure_legs(skeleton)
-    speed = 1.15 * legs.length / 0.95 if speed is None else speed
+    speed = 1.15 * legs.standing / 0.95 if speed is None else speed
     frames = max(round(seconds * fps), 1)
     time = torch.arange(frames, dtype=torch.float32) / fps
     phase = time / CYCLE_SECONDS  # of the left foot; it strikes at whole numbers
@@ -76,8 +76,8 @@ def _body(skeleton: Skeleton, legs: Legs, phase: Tensor, forward: Tensor, fps: f
     turns = {role_joint(skeleton, role): R @ R_neutral[role_joint(skeleton, role)] for role, R in turn.items() if skeleton.has(role)}
     motion = rest_motion(skeleton, len(phase), fps)
     motion = replace(motion, quats=matrix_to_quat(compose_turns(skeleton, turns, len(phase))))
-    sway = 0.025 * legs.length * torch.sin(2 * torch.pi * phase)
-    height = legs.length * (1 - BOB - BOB * bob)
+    sway = 0.025 * legs.standing * torch.sin(2 * torch.pi * phase)
+    height = legs.standing * (1 - BOB - BOB * bob)
     p = forward_kinematics(motion).p_world_joint
     between = (p[:, skeleton.role("left_hip")] + p[:, skeleton.role("right_hip")]) / 2
     return displace(motion, skeleton.role("hips"), torch.stack([sway, height, forward], dim=-1) - between)
@@ -101,7 +101,7 @@ def _step(legs: Legs, side: str, phase: Tensor, offset: float, speed: float) -> 
     spot = torch.stack([torch.full_like(phase, lateral), torch.full_like(phase, legs.foot_height), (k + offset + STANCE * STRIKE_AHEAD) * stride], dim=-1)
     swing = ((within - STANCE) / (1 - STANCE)).clamp(0, 1)
     pitch = _through(FOOT_PITCH, within)
-    lift = torch.stack([0 * phase, 0.10 * legs.length * torch.sin(torch.pi * swing) ** 2, stride * _ease(swing)], dim=-1)
+    lift = torch.stack([0 * phase, 0.10 * legs.standing * torch.sin(torch.pi * swing) ** 2, stride * _ease(swing)], dim=-1)
     p_foot = spot + lift + _about_toe(legs, pitch.clamp_min(0)) + _about_heel(legs, pitch.clamp_max(0))
     stands = within < STANCE
     flat = stands & (within < HEEL_OFF) & (pitch.abs() < 0.01)
