@@ -177,6 +177,7 @@ BROKEN = {
     "ref": ('<body><freejoint/><geom size="1"/><body><joint name="hip" ref="0.3"/><geom size="1"/></body></body>', "'hip' has ref"),
     "no hinge": ('<body><freejoint/><geom size="1"/></body>', "no hinge joint"),
     "two robots": ('<body name="a"><joint/><geom size="1"/></body><body name="b"><joint/><geom size="1"/></body>', "2 jointed trees"),
+    "copies": ('<replicate count="99999" offset="0 0 1"><body><joint/><geom size="1"/></body></replicate>', "1e\\+05 copies"),
     "two names": ('<body name="a"><joint/><geom size="1"/></body><body name="a"/>', "MuJoCo cannot read"),
 }
 
@@ -192,6 +193,24 @@ def test_what_cannot_be_read_is_refused(tmp_path: Path, name: str) -> None:
 def test_what_is_no_robot_is_refused(tmp_path: Path, text: str) -> None:
     with pytest.raises(FormatProblem, match="MuJoCo cannot read"):
         load_text(tmp_path, text)
+
+
+@pytest.mark.parametrize("place", ['pos="0 0 nan"', 'pos="0 0 1" gravcomp="NaN"'])
+def test_a_nan_is_refused_without_a_log_file(tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    """MuJoCo writes MUJOCO_LOG.TXT into the current folder and prints, unless its warnings are taken from it."""
+    monkeypatch.chdir(tmp_path)
+    before = mujoco.get_mju_user_warning()
+    with pytest.raises(FormatProblem, match="holds a NaN|MuJoCo cannot read"):
+        load_text(tmp_path, f"<mujoco><worldbody><body {place}><joint/><geom size='1'/></body></worldbody></mujoco>")
+    assert [file.name for file in tmp_path.iterdir()] == ["robot.xml"]
+    assert capfd.readouterr() == ("", "")
+    assert mujoco.get_mju_user_warning() is before
+
+
+def test_names_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "robot.xml").write_bytes(WALKER.encode().replace(b"thigh", b"th\xe9gh"))
+    with pytest.raises(FormatProblem, match="not UTF-8"):
+        load_robot(tmp_path / "robot.xml")
 
 
 def test_other_refusals(tmp_path: Path) -> None:

@@ -8,8 +8,11 @@ body's origin, the joint sits at the anchor.
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -20,7 +23,7 @@ import torch
 
 from bunraku.errors import FileProblem, FormatProblem
 from bunraku.files.axes import Frame, rotations_from, rotations_to, vectors_from, vectors_to
-from bunraku.files.disk import existing_file
+from bunraku.files.disk import existing_file, read_bytes
 from bunraku.kinematics.forward import rest_poses
 from bunraku.kinematics.hinges import require_hinges
 from bunraku.kinematics.roles import infer_roles, with_roles
@@ -29,6 +32,8 @@ from bunraku.math.rotations import matrix_to_quat, quat_normalize, quat_rotate, 
 
 ROBOT_SUFFIXES = (".xml", ".mjcf", ".urdf")
 _CAPSULE = 0.03  # [m] radius of the bones of a written robot; joint tips get a ball of this size
+_MOST_COPIES = 10_000  # a few bytes of XML may ask for a thousand million bodies
+_COPIES = re.compile(rb"""<(?:replicate|composite|flexcomp)\b[^>]*?\bcount\s*=\s*["']([^"']*)["']""")
 _UNTURNED = np.array([1.0, 0.0, 0.0, 0.0])
 _MASS = 1.0  # [kg] of every body of a written robot: enough to move, not a physical model
 
@@ -57,8 +62,13 @@ def load_robot(path: str | os.PathLike[str], roles: Mapping[str, Any] | str | Pa
     Roles are inferred from names and geometry; `roles` (role → joint name, or a JSON file of that) overrides them.
     """
     path = existing_file(path)
-    model = _compile(path)
-    skeleton = _skeleton(path, model)
+    _refuse_copies(path)
+    with _warnings_in_words(path):
+        model = _compile(path)
+    try:
+        skeleton = _skeleton(path, model)
+    except UnicodeDecodeError as error:
+        raise FormatProblem(f"'{path}' has names that are not UTF-8; save it as UTF-8.") from error
     skeleton = replace(skeleton, roles=infer_roles(skeleton))
     return skeleton if roles is None else with_roles(skeleton, roles)
 
@@ -69,6 +79,27 @@ def _mujoco() -> Any:
     except ImportError as error:
         raise FileProblem("reading a robot needs the extra: pip install 'bunraku[robot]'") from error
     return mujoco
+
+
+@contextmanager
+def _warnings_in_words(path: Path) -> Iterator[None]:
+    """Left alone, MuJoCo prints its warnings and appends them to a MUJOCO_LOG.TXT in the folder that happens to be current."""
+    mujoco = _mujoco()
+    warnings: list[str] = []
+    before = mujoco.get_mju_user_warning()
+    mujoco.set_mju_user_warning(warnings.append)
+    try:
+        yield
+    finally:
+        mujoco.set_mju_user_warning(before)
+    if any("nan" in warning.lower() for warning in warnings):
+        raise FormatProblem(f"'{path}' holds a NaN where a number is needed; correct it where the robot was made.")
+
+
+def _refuse_copies(path: Path) -> None:
+    counts = [int(count) for group in _COPIES.findall(read_bytes(path)) for count in re.findall(rb"\d+", group)[:3]]
+    if math.prod(max(count, 1) for count in counts) > _MOST_COPIES:
+        raise FormatProblem(f"'{path}' asks for {math.prod(counts):.3g} copies of its parts; up to {_MOST_COPIES} are made: take them out of the file.")
 
 
 def _compile(path: Path) -> Any:
@@ -88,7 +119,7 @@ def _compile(path: Path) -> Any:
         spec.compiler.boundmass, spec.compiler.boundinertia = 1e-3, 1e-6  # massless links are no problem for kinematics
         spec.compiler.balanceinertia = True
         return spec.compile()
-    except (ValueError, RuntimeError, TypeError, mujoco.FatalError) as error:
+    except (ValueError, RuntimeError, TypeError, mujoco.FatalError) as error:  # a name that is not UTF-8 is a ValueError too
         reason = " ".join(str(error).split())[:300]
         raise FormatProblem(f"MuJoCo cannot read '{path}': {reason}. A robot is described by an MJCF (.xml) or URDF (.urdf) file.") from error
 
