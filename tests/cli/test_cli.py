@@ -109,6 +109,12 @@ BAD = {
     "skeleton": (["convert", "walk.npz", "out.npz", "--skeleton", "soma31"], "no built-in skeleton|neither"),
     "fps": (["convert", "walk.npz", "out.npz", "--fps", "-3"], "positive"),
     "absurd fps": (["convert", "walk.npz", "out.npz", "--fps", "1e12"], "frames"),
+    "absurd input fps": (["convert", "walk.bvh", "out.npz", "--input-fps", "1e300"], "no frame rate"),
+    "ground": (["check", "walk.npz", "--ground", "nan"], "floor"),
+    "long name": (["info", "n" * 300 + ".npz"], "too long"),
+    "long name out": (["convert", "walk.npz", "n" * 300 + ".npz"], "too long"),
+    "null character": (["info", "a\0b.npz"], "null"),
+    "line break": (["info", "a\nb.npz"], "no file"),
     "clip": (["convert", "walk.glb", "out.npz", "--clip", "dance"], "dance"),
     "folder out": (["convert", "walk.npz", "no/such/folder/out.npz"], "does not exist"),
     "roles": (["check", "walk.npz", "--roles", "walk.npz"], "JSON|text"),
@@ -133,6 +139,26 @@ def test_mistakes_get_one_sentence_and_touch_nothing(files: Path, case: str, cap
     assert captured.err.count("\n") == 1
     assert any(part in captured.err for part in said.split("|")), captured.err
     assert {path: path.read_bytes() for path in files.iterdir()} == before
+
+
+def test_wrong_arguments_get_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    for words, said in ((["convert", "a.bvh", "b.bvh", "--fps", "many"], "invalid float value: 'many'"), (["info"], "required"), (["dance"], "invalid choice")):
+        with pytest.raises(SystemExit) as stopped:
+            run(*words)
+        assert stopped.value.code == 2
+        captured = capsys.readouterr()
+        assert captured.err.count("\n") == 1
+        assert said in captured.err
+        assert captured.out == ""
+
+
+def test_too_little_memory_is_said(files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    def hungry(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("bunraku.api.describe", hungry)
+    assert run("info", files / "walk.npz") == 2
+    assert capsys.readouterr().err.count("\n") == 1
 
 
 def test_debug_shows_where_an_error_arose() -> None:

@@ -162,6 +162,28 @@ def test_numbers_that_are_not_finite_are_never_read(tmp_path: Path, monkeypatch:
         load_motion(tmp_path / "m.bvh")
 
 
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"root_position": torch.full((6, 3), 1e30)}, "1e\\+30 m away"),
+        ({"fps": 1e300}, "frames per second"),
+        ({"tips": {4: (0.0, 1.0)}}, "three numbers"),
+        ({"tips": {4: (0.0, None, 1.0)}}, "three numbers"),
+    ],
+)
+@pytest.mark.usefixtures("unchecked_shapes")
+def test_numbers_that_no_motion_has_are_never_read(tmp_path: Path, change: dict, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    motion = rest_motion(skeleton("soma30"), 6)
+    motion = replace(motion, skeleton=replace(motion.skeleton, **change)) if "tips" in change else replace(motion, **change)
+    (tmp_path / "m.bvh").write_text("")
+    monkeypatch.setattr("bunraku.files.bvh.load_bvh", lambda path, **_: motion)
+    with pytest.raises(FormatProblem, match=said):
+        load_motion(tmp_path / "m.bvh")
+    if "fps" in change:
+        with pytest.raises(BadValue, match="no frame rate"):
+            load_motion(tmp_path / "m.bvh", fps=1e300)
+
+
 def test_the_longest_suffix_counts() -> None:
     assert suffix_of("a.amass.npz", "loads", "motion") == ".amass.npz"
     assert suffix_of("amass.npz", "loads", "motion") == ".npz"

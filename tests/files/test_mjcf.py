@@ -200,7 +200,7 @@ def test_a_nan_is_refused_without_a_log_file(tmp_path: Path, place: str, monkeyp
     """MuJoCo writes MUJOCO_LOG.TXT into the current folder and prints, unless its warnings are taken from it."""
     monkeypatch.chdir(tmp_path)
     before = mujoco.get_mju_user_warning()
-    with pytest.raises(FormatProblem, match="holds a NaN|MuJoCo cannot read"):
+    with pytest.raises(FormatProblem, match=r"holds a NaN|MuJoCo cannot read"):
         load_text(tmp_path, f"<mujoco><worldbody><body {place}><joint/><geom size='1'/></body></worldbody></mujoco>")
     assert [file.name for file in tmp_path.iterdir()] == ["robot.xml"]
     assert capfd.readouterr() == ("", "")

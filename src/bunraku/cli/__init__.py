@@ -9,6 +9,7 @@ import argparse
 import os
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 from bunraku import __version__
 from bunraku.cli import check, convert, info, retarget
@@ -27,7 +28,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BunrakuError as error:
         if args.debug:
             raise
-        print(f"bunraku: {error}", file=sys.stderr)
+        print(f"bunraku: {' '.join(str(error).splitlines())}", file=sys.stderr)  # a path may hold a line break
+        return 2
+    except MemoryError:
+        if args.debug:
+            raise
+        print("bunraku: the memory of this machine is not enough for that file; cut it into shorter clips.", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("bunraku: interrupted", file=sys.stderr)
@@ -37,8 +43,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says what is wrong with the arguments in one sentence, as everything else does."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"bunraku: {' '.join(message.split())}; see {self.prog} --help.\n")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="bunraku", description="Words into motion for 3D characters.")
+    parser = _Parser(prog="bunraku", description="Words into motion for 3D characters.")
     parser.add_argument("--version", action="version", version=f"bunraku {__version__}")
     parser.add_argument("--debug", action="store_true", help="show where in the code an error arose")
     commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 
 from bunraku.cli.shared import add_reading_arguments, reading
+from bunraku.errors import BadValue
 
 HELP = "measure how plausible a motion is"
 
@@ -26,6 +28,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     from bunraku import api
 
+    if not math.isfinite(args.ground):
+        raise BadValue(f"the height of the floor is a number of metres; got {args.ground}.")
     limits = api.parse_limits(args.fail_on) if args.fail_on and args.fail_on != "default" else None
     report = api.check(api.load_motion(args.file, **reading(args)), ground=args.ground)
     failures = report.failures(limits)

@@ -7,6 +7,7 @@ a full disk or an error in the middle leaves whatever was there before.
 from __future__ import annotations
 
 import os
+import stat
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -19,12 +20,18 @@ MAX_BYTES = 4 << 30  # nothing we read is larger; a file that claims more is ref
 def existing_file(path: str | os.PathLike[str]) -> Path:
     """The path, if it is a file that can be read."""
     path = Path(path)
-    if not path.exists():
-        raise FileProblem(f"there is no file '{path}'.")
-    if path.is_dir():
+    try:
+        found = path.stat()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise FileProblem(f"there is no file '{path}'.") from error
+    except (OSError, ValueError) as error:  # a name that is too long, a ring of links, a folder that may not be entered, a null character
+        raise FileProblem(f"'{path}' cannot be read: {getattr(error, 'strerror', None) or error}.") from error
+    if stat.S_ISDIR(found.st_mode):
         raise FileProblem(f"'{path}' is a folder; a file is needed.")
-    if path.stat().st_size > MAX_BYTES:
-        raise FormatProblem(f"'{path}' is {path.stat().st_size / 2**30:.1f} GiB; files up to {MAX_BYTES >> 30} GiB are read.")
+    if not stat.S_ISREG(found.st_mode):
+        raise FileProblem(f"'{path}' is a pipe or a device, which may never end; a file is needed.")
+    if found.st_size > MAX_BYTES:
+        raise FormatProblem(f"'{path}' is {found.st_size / 2**30:.1f} GiB; files up to {MAX_BYTES >> 30} GiB are read.")
     return path
 
 
@@ -45,16 +52,20 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 
 def write_atomically(path: str | os.PathLike[str], write: Callable[[Path], object]) -> None:
-    """Calls `write` with a temporary path that has the target's suffix, then renames the result onto `path`."""
+    """Calls `write` with a temporary path that has the target's suffix, then renames the result onto `path`, or onto what `path` links to."""
     path = Path(path)
-    if path.is_dir():
-        raise FileProblem(f"'{path}' is a folder; name a file to write.")
-    if not path.parent.is_dir():
-        raise FileProblem(f"the folder '{path.parent}' does not exist; create it before writing '{path.name}'.")
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.stem}-", suffix=path.suffix, dir=path.parent)
-    except OSError as error:
-        raise FileProblem(f"'{path}' cannot be written: {error.strerror}.") from error
+        path = path.resolve() if path.is_symlink() else path
+        if path.is_dir():
+            raise FileProblem(f"'{path}' is a folder; name a file to write.")
+        if not path.parent.is_dir():
+            raise FileProblem(f"the folder '{path.parent}' does not exist; create it before writing '{path.name}'.")
+        if path.exists() and not path.is_file():
+            raise FileProblem(f"'{path}' is a pipe or a device; name a file to write.")
+        # the name is cut so that what is added to it does not make it longer than a name may be
+        handle, name = tempfile.mkstemp(prefix=f".{path.stem[:20]}-", suffix=path.suffix, dir=path.parent)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise FileProblem(f"'{path}' cannot be written: {getattr(error, 'strerror', None) or error}.") from error
     os.close(handle)
     temporary = Path(name)
     try:

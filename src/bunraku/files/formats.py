@@ -52,6 +52,8 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         ".urdf": Format(what="URDF robot", loads=("robot",), saves=()),
     }
 )
+_FASTEST = 1e6  # [frames per second] faster than any camera or simulation
+_FARTHEST = 1e9  # [m] farther out float32 cannot tell a hand from a foot
 _USD = (".usd", ".usda", ".usdc")
 _GLTF = (".glb", ".gltf")
 _ROBOT = (".xml", ".mjcf", ".urdf")
@@ -79,10 +81,11 @@ def load_motion(
         raise BadValue(f"'{path}' holds one motion; a clip is chosen in .glb, .gltf, .fbx and batched .npz files only.")
     if unit is not None and suffix != ".bvh":
         raise BadValue(f"'{path}' says what its unit is; a unit is given for .bvh only.")
-    if fps is not None and not 0 < fps < float("inf"):
-        raise BadValue(f"{fps:g} frames per second is no frame rate; a positive number is needed.")
+    if fps is not None and not 0 < fps <= _FASTEST:
+        raise BadValue(f"{fps:g} frames per second is no frame rate; a positive number up to {_FASTEST:g} is needed.")
     motion = _load(path, suffix, int(clip) if isinstance(clip, str) and clip.isdecimal() else clip, fps, unit, skeleton)
     _require_finite(motion, f"'{path}'", FormatProblem)
+    _require_plausible(motion, path)
     return motion
 
 
@@ -251,3 +254,16 @@ def _require_finite(motion: Motion, what: str, problem: type[FormatProblem] | ty
         bad |= ~torch.isfinite(motion.translations).all(dim=-1)
     frame, joint = divmod(int(bad.flatten().to(torch.int8).argmax()), len(motion.skeleton))
     raise problem(f"{what} is not finite at frame {frame}, joint '{motion.skeleton.joints[joint]}'; repair that frame or cut it out.")
+
+
+def _require_plausible(motion: Motion, path: Path) -> None:
+    """Numbers that are finite but make no sense would fail somewhere behind the doors, where nobody says which file they came from."""
+    if motion.fps > _FASTEST:
+        raise FormatProblem(f"'{path}' has {motion.fps:g} frames per second; up to {_FASTEST:g} are read. Give the right rate: fps=30.")
+    places = [motion.root_position, motion.skeleton.offsets, *([] if motion.translations is None else [motion.translations])]
+    farthest = max(float(place.abs().max()) for place in places)
+    if farthest > _FARTHEST:
+        raise FormatProblem(f"'{path}' puts a joint {farthest:.3g} m away; up to {_FARTHEST:g} m are read. Its unit may be wrong, or its numbers damaged.")
+    for joint, tip in motion.skeleton.tips.items():
+        if len(tip) != 3 or not all(isinstance(value, int | float) and abs(value) <= _FARTHEST for value in tip):
+            raise FormatProblem(f"'{path}' says that the bone of '{motion.skeleton.joints[joint]}' ends at {tip!s:.60}; three numbers are needed.")

@@ -97,7 +97,7 @@ def _warnings_in_words(path: Path) -> Iterator[None]:
 
 
 def _refuse_copies(path: Path) -> None:
-    counts = [int(count) for group in _COPIES.findall(read_bytes(path)) for count in re.findall(rb"\d+", group)[:3]]
+    counts = [int(count[:12]) for group in _COPIES.findall(read_bytes(path)) for count in re.findall(rb"\d+", group)[:3]]
     if math.prod(max(count, 1) for count in counts) > _MOST_COPIES:
         raise FormatProblem(f"'{path}' asks for {math.prod(counts):.3g} copies of its parts; up to {_MOST_COPIES} are made: take them out of the file.")
 
