@@ -198,8 +198,8 @@ def test_files_that_hold_no_motion(tmp_path: Path) -> None:
 
 def test_a_crash_of_the_reader_is_an_error_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path, document(leg(1), LINKS, [SWING]))
-    monkeypatch.setattr(fbx, "_CHILD", ("-c", "import os; os.abort()"))
-    with pytest.raises(FormatProblem, match="made the FBX reader fail"):
+    monkeypatch.setattr(fbx, "_CHILD", "bunraku.files.there_is_none")
+    with pytest.raises(FormatProblem, match="made its reader fail"):
         load_fbx_motion(path)
 
 

@@ -255,11 +255,14 @@ def test_a_skeleton_without_a_rest_for_every_joint_is_named(tmp_path: Path) -> N
 
 @pytest.mark.parametrize("suffix", ["usda", "usdc"])
 def test_damage_anywhere_is_one_sentence_and_no_chatter(tmp_path: Path, suffix: str, capfd: pytest.CaptureFixture[str]) -> None:
-    """USD reads lazily and prints what it thinks: whatever it meets and whenever, a BunrakuError comes out, or a motion."""
+    """USD reads lazily and prints what it thinks: whatever it meets and whenever, a BunrakuError comes out, or a motion.
+
+    The seeds are such that most files are damaged in a way that is noticed; each costs a process of its own.
+    """
     save_usd_motion(walk(skeleton("soma30"), seconds=0.2), tmp_path / f"a.{suffix}")
     whole = (tmp_path / f"a.{suffix}").read_bytes()
     refused = 0
-    for seed in range(60):
+    for seed in range(9):
         chance = np.random.default_rng(seed)
         damaged = bytearray(whole[: len(whole) if seed % 3 else int(chance.integers(len(whole)))])
         for place in chance.integers(len(damaged), size=seed % 5):
@@ -269,5 +272,5 @@ def test_damage_anywhere_is_one_sentence_and_no_chatter(tmp_path: Path, suffix: 
             load_usd_motion(tmp_path / f"b.{suffix}")
         except BunrakuError as error:
             refused += "\n" not in str(error)
-    assert refused > 20
-    assert "Warning" not in capfd.readouterr().err
+    assert refused > 3
+    assert capfd.readouterr() == ("", "")

@@ -6,23 +6,17 @@ motion is built from those, at the frame rate the file states. The work is done 
 
 from __future__ import annotations
 
-import io
 import os
-import subprocess
-import sys
 from importlib.util import find_spec
-from pathlib import Path
 
-import numpy as np
-
-from bunraku.errors import FileProblem, FormatProblem
+from bunraku.errors import FileProblem
+from bunraku.files.child import read_in_child
 from bunraku.files.disk import existing_file
 from bunraku.files.world_poses import JointTrack, motion_of
 from bunraku.kinematics.motion import Motion, Provenance
 
 _WAY_ROUND = "Open it in Blender and save it as .glb to use it."
-_CHILD = ("-P", "-m", "bunraku.files.fbx_child")  # -P: the folder it is run in holds no modules
-_PATIENCE = 600  # [s]
+_CHILD = "bunraku.files.fbx_child"
 
 
 def load_fbx_motion(path: str | os.PathLike[str], clip: str | int | None = None) -> Motion:
@@ -30,7 +24,7 @@ def load_fbx_motion(path: str | os.PathLike[str], clip: str | int | None = None)
     path = existing_file(path)
     if find_spec("ufbx") is None:
         raise FileProblem("FBX files need the extra: pip install 'bunraku[fbx]'.")
-    arrays = _read_in_child(path, "" if clip is None else str(clip))
+    arrays = read_in_child(_CHILD, path, "" if clip is None else str(clip), advice=_WAY_ROUND)
     notes = {}
     if len(arrays["clips"]) > 1 and clip is None:
         notes["clip"] = f"the first of {len(arrays['clips'])} animations: {arrays['clip']}"
@@ -45,20 +39,6 @@ def load_fbx_motion(path: str | os.PathLike[str], clip: str | int | None = None)
         fps=float(arrays["fps"]),
     )
     return motion_of(track, Provenance(source=os.fspath(path), notes=notes))
-
-
-def _read_in_child(path: Path, clip: str) -> dict[str, np.ndarray]:
-    command = [sys.executable, *_CHILD, os.fspath(path.resolve()), clip]
-    try:
-        done = subprocess.run(command, capture_output=True, timeout=_PATIENCE, check=False)
-    except subprocess.TimeoutExpired as error:
-        raise FormatProblem(f"'{path}' took longer than {_PATIENCE} s to read. {_WAY_ROUND}") from error
-    if done.returncode == 3:
-        raise FormatProblem(f"'{path}' {done.stderr.decode(errors='replace').strip().splitlines()[-1]}. {_WAY_ROUND}")
-    if done.returncode:
-        raise FormatProblem(f"'{path}' made the FBX reader fail (exit code {done.returncode}). {_WAY_ROUND}")
-    with np.load(io.BytesIO(done.stdout), allow_pickle=False) as archive:
-        return dict(archive)
 
 
 def _unique(names: list[str]) -> tuple[str, ...]:

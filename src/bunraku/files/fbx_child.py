@@ -2,24 +2,19 @@
 
 The Python binding of ufbx (0.0.5) does not count references rightly: an element of a scene that is let go and asked for again, or
 handed out twice by one of its lists, is freed under its users. So each list is read once, everything is kept until the end, and the
-process ends without tidying up. And an FBX file is binary data from anywhere, taken apart in C: a process of its own keeps any
-crash away from the caller. What cannot be used is reported on standard error as one line, with exit code 3.
+process ends without tidying up. And an FBX file is binary data from anywhere, taken apart in C: see `child`.
 """
 
 from __future__ import annotations
 
-import os
-import sys
 from typing import Any
 
 import numpy as np
 
+from bunraku.files.child import Refused, answer
+
 _MOST_FRAMES = 100_000
 _kept: list[Any] = []  # every object of the binding, see above
-
-
-class Refused(Exception):
-    """One sentence for the user."""
 
 
 def _keep(value: Any) -> Any:
@@ -146,22 +141,5 @@ def _choose(stacks: list[Any], clip: str) -> Any:
     raise Refused(f"has no clip '{clip}'; it has {', '.join(names)}")
 
 
-def main() -> int:
-    try:
-        arrays = read(sys.argv[1], sys.argv[2])
-    except Refused as problem:
-        print(problem, file=sys.stderr)
-        return 3
-    except Exception as error:
-        # ufbx raises a class of its own for each thing that can be wrong with a file
-        print(f"cannot be read as FBX ({type(error).__name__}: {error})", file=sys.stderr)
-        return 3
-    np.savez(sys.stdout.buffer, allow_pickle=False, **arrays)
-    return 0
-
-
 if __name__ == "__main__":
-    code = main()
-    sys.stdout.flush()
-    sys.stderr.flush()
-    os._exit(code)
+    answer("FBX", read)

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import json
 import os
-from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -22,6 +20,7 @@ import torch
 from bunraku.errors import FileProblem, SkeletonMismatch
 from bunraku.files.disk import write_atomically
 from bunraku.files.metadata import KEY, provenance_to_json
+from bunraku.files.usd_library import pxr
 from bunraku.geometry.mesh import Mesh
 from bunraku.kinematics.forward import rest_poses
 from bunraku.kinematics.library import skeleton_to_json
@@ -32,16 +31,6 @@ from bunraku.math.rotations import quat_to_matrix
 from bunraku.rig.character import Character
 
 _MOST_INFLUENCES = 8
-
-
-@cache
-def pxr() -> Any:
-    """The modules of usd-core that are used here."""
-    try:
-        from pxr import Gf, Sdf, Tf, Usd, UsdGeom, UsdShade, UsdSkel, UsdUtils, Vt
-    except ImportError as error:
-        raise FileProblem("USD files need the extra: pip install 'bunraku[usd]'.") from error
-    return SimpleNamespace(Gf=Gf, Sdf=Sdf, Tf=Tf, Usd=Usd, UsdGeom=UsdGeom, UsdShade=UsdShade, UsdSkel=UsdSkel, UsdUtils=UsdUtils, Vt=Vt)
 
 
 def save_usd_motion(motion: Motion, path: str | os.PathLike[str], character: Character | None = None) -> None:
@@ -59,7 +48,7 @@ def save_usd_motion(motion: Motion, path: str | os.PathLike[str], character: Cha
     tokens = _joint_paths(motion.skeleton)
     skeleton = _write_skeleton(stage, motion.skeleton if character is None else character.skeleton, tokens)
     _write_animation(stage, motion, tokens, skeleton)
-    if character is not None:
+    if character is not None and len(character.mesh.vertices):
         _write_mesh(stage, character, skeleton)
     write_atomically(path, lambda temporary: stage.GetRootLayer().Export(str(temporary)))
 
