@@ -90,19 +90,24 @@ def sole_positions(skeleton: Skeleton, p_world_joint: Float[Tensor, "F J 3"], R_
     return soles
 
 
-def _sole_points(skeleton: Skeleton, side: str) -> tuple[list[int], Float[Tensor, "N 3"]]:
-    """Which joint carries each sole point, and where in that joint's frame it is."""
-    rest, ground = rest_poses(skeleton), rest_ground(skeleton)
+def sole_points_at_rest(skeleton: Skeleton, side: str) -> tuple[list[int], Float[Tensor, "N 3"]]:
+    """Which joint carries each sole point, and where in the world it rests."""
+    rest = rest_poses(skeleton)
     foot = foot_joints(skeleton, side)
     joints = foot + [j for j in foot if j in skeleton.tips]
-    p_joint = torch.zeros(len(joints), 3, dtype=skeleton.offsets.dtype)
+    p_rest = rest.p_world_joint[joints].clone()
     for row, j in enumerate(joints[len(foot) :], start=len(foot)):
-        p_joint[row] = torch.tensor(skeleton.tips[j])
-    R = rest.R_world_joint[joints]
-    p_rest = rest.p_world_joint[joints] + (R @ p_joint[..., None]).squeeze(-1)
-    drop = torch.zeros_like(p_joint)
-    drop[:, 1] = ground - p_rest[:, 1]
-    return joints, p_joint + (R.transpose(-1, -2) @ drop[..., None]).squeeze(-1)
+        p_rest[row] += rest.R_world_joint[j] @ torch.tensor(skeleton.tips[j]).to(p_rest)
+    p_rest[:, 1] = rest_ground(skeleton)
+    return joints, p_rest
+
+
+def _sole_points(skeleton: Skeleton, side: str) -> tuple[list[int], Float[Tensor, "N 3"]]:
+    """Which joint carries each sole point, and where in that joint's frame it is."""
+    rest = rest_poses(skeleton)
+    joints, p_rest = sole_points_at_rest(skeleton, side)
+    R_joint_world = rest.R_world_joint[joints].transpose(-1, -2)
+    return joints, (R_joint_world @ (p_rest - rest.p_world_joint[joints])[..., None]).squeeze(-1)
 
 
 # --- the body at rest -----------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@
                 │
                 ├─ transfer: each body part is turned as the source's is, relative to the neutral pose
                 ├─ stance:   feet step at the target's scale; a planted foot gets one fixed spot
+                ├─ soles:    feet and toes that would go through the ground are pitched up
                 └─ reach:    hands near each other or the body keep their relation to it
                        │
                 inverse.solve: one whole-clip least-squares fit of hips, spine, legs and arms
@@ -29,6 +30,7 @@ from bunraku.kinematics.inverse import Effort, Freedom, PositionTarget, Rotation
 from bunraku.kinematics.motion import Motion, rest_motion
 from bunraku.kinematics.reach import hand_wishes
 from bunraku.kinematics.skeleton import SIDES, Skeleton
+from bunraku.kinematics.soles import lift_feet, lift_toes
 from bunraku.kinematics.stance import FootPlan, measure_legs, plan_foot
 from bunraku.kinematics.transfer import compose_turns, role_joint, transferred_turns
 from bunraku.math.rotations import matrix_to_quat
@@ -60,7 +62,7 @@ def retarget(motion: Motion, target: Skeleton, *, on_progress: Callable[[float],
     poses = forward_kinematics(motion)
     contacts = detect_contacts(motion) if motion.contacts is None else motion.contacts
     plan = _plan(motion, poses, contacts, target)
-    solved = _fit_hinges(plan, on_progress) if target.hinges is not None else _correct(plan, on_progress)
+    solved = _fit_hinges(plan, on_progress) if target.hinges is not None else lift_toes(_correct(plan, on_progress))
     notes = {"retargeted_from": source.name} | ({"ground": f"lowered by {ground * 100:.1f} cm on to y = 0"} if abs(ground) > 0.001 else {})
     return replace(solved, contacts=contacts, provenance=motion.provenance.noted(**notes))
 
@@ -93,7 +95,8 @@ def _plan(motion: Motion, poses: WorldPoses, contacts: Bool[Tensor, "F 4"], targ
     source = motion.skeleton
     legs_source, legs = measure_legs(source), measure_legs(target)
     scale = legs.length / legs_source.length
-    turns = transferred_turns(source, poses, target)
+    feet = {side: plan_foot(side, source, poses, contacts, motion.fps, legs_source, legs) for side in SIDES}
+    turns = lift_feet(target, transferred_turns(source, poses, target), {side: foot.p_world_foot for side, foot in feet.items()}, motion.fps)
     start = replace(
         rest_motion(target, len(motion), motion.fps),
         quats=matrix_to_quat(compose_turns(target, turns, len(motion))),
@@ -109,7 +112,7 @@ def _plan(motion: Motion, poses: WorldPoses, contacts: Bool[Tensor, "F 4"], targ
         turns=turns,
         p_world_hips=p_start[:, hips],
         start=start,
-        feet={side: plan_foot(side, source, poses, contacts, motion.fps, legs_source, legs) for side in SIDES},
+        feet=feet,
         hands=hand_wishes(source, poses.p_world_joint, target, p_start, body_scale(source)),
     )
 

@@ -83,7 +83,9 @@ def plan_foot(side: str, source: Skeleton, poses: WorldPoses, contacts: Bool[Ten
         planted = _bridge(on_foot | on_toe, fps)
         held = _held(side, "foot", source, poses, _spans(planted))
         p_foot = _nail(p_foot, [(span, _on_sole(_spot(p_foot, span, on_foot), legs.foot_height, scale)) for span in held])
-        return FootPlan(p_world_foot=p_foot, p_world_toe=None, foot_planted=planted, toe_planted=torch.zeros_like(planted))
+        return FootPlan(
+            p_world_foot=_not_through_ground(p_foot, legs.foot_height, scale), p_world_toe=None, foot_planted=planted, toe_planted=torch.zeros_like(planted)
+        )
     p_toe = _scaled_path(side, "toe", source, poses, source_legs.toe_height, legs.toe_height, source_legs, legs)
     on_foot, on_toe = _bridge(on_foot, fps), _bridge(on_toe, fps)
     foot_spots, toe_spots = [], []
@@ -93,8 +95,8 @@ def plan_foot(side: str, source: Skeleton, poses: WorldPoses, contacts: Bool[Ten
         foot_spots += [(stance, _on_sole(foot_spot, legs.foot_height, scale)) for stance in foot_held]
         toe_spots += [(stance, _on_sole(toe_spot, legs.toe_height, scale)) for stance in toe_held]
     return FootPlan(
-        p_world_foot=_nail(p_foot, foot_spots),
-        p_world_toe=_nail(p_toe, toe_spots),
+        p_world_foot=_not_through_ground(_nail(p_foot, foot_spots), legs.foot_height, scale),
+        p_world_toe=_not_through_ground(_nail(p_toe, toe_spots), legs.toe_height, scale),
         foot_planted=on_foot,
         toe_planted=on_toe,
     )
@@ -111,12 +113,17 @@ def _scaled_path(side: str, part: str, source: Skeleton, poses: WorldPoses, heig
     wider = max(legs.width - scale * source_legs.width, 0.0) / 2 * (1 if side == "left" else -1)
     lateral = torch.stack([torch.cos(yaw), torch.zeros_like(yaw), -torch.sin(yaw)], dim=-1)
     p = p + wider * lateral + torch.tensor([0.0, height - scale * height_source, 0.0]).to(p)
-    return torch.stack([p[:, 0], _not_through_ground(p[:, 1], height, scale), p[:, 2]], dim=-1)
+    return _not_through_ground(p, height, scale)
 
 
-def _not_through_ground(y: Float[Tensor, " F"], height: float, scale: float) -> Float[Tensor, " F"]:
-    """A joint that dips a little below where it stands on y = 0 is put there; one far below has another ground, and is left."""
-    return torch.where(y > height - MAX_DIP * scale, y.clamp_min(height), y)
+def _not_through_ground(p: Float[Tensor, "F 3"], height: float, scale: float) -> Float[Tensor, "F 3"]:
+    """A joint that dips a little below where it stands on y = 0 is put there; one far below has another ground, and is left.
+
+    What is deeper than MAX_DIP is put higher by less and less, so that a foot on its way down, off a platform, does not jump.
+    """
+    depth, dip = (height - p[:, 1]).clamp_min(0), MAX_DIP * scale
+    raised = torch.minimum(depth, (2 * dip - depth).clamp_min(0))
+    return p + raised[:, None] * torch.tensor([0.0, 1.0, 0.0]).to(p)
 
 
 def _flat_spots(p_foot: Tensor, p_toe: Tensor, span: range, flat: Tensor, foot_length: float) -> tuple[Tensor, Tensor]:
