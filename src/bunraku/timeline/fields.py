@@ -15,9 +15,9 @@ from torch import Tensor
 
 from bunraku.errors import FormatProblem
 from bunraku.files.disk import existing_file, read_text
-from bunraku.kinematics.edit import MOST_FRAMES
 
 MOST_BYTES = 256 << 20  # an hour of 77-joint poses is smaller
+LAST_FRAME = 1_000_000  # nine hours
 LARGEST = 1e6  # no metre, second or turn of a document is larger; beyond it float32 loses the centimetres
 MOST_NUMBERS = 50_000_000  # in one array, after a single row was spread over its frames
 
@@ -84,7 +84,7 @@ class Entry:
             self.fail(f"has {_brief(value)} as '{key}'; {meaning} is needed.")
         return float(value)
 
-    def whole(self, key: str, meaning: str, most: int = MOST_FRAMES) -> int:
+    def whole(self, key: str, meaning: str, most: int = LAST_FRAME) -> int:
         value = self.get(key, meaning)
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
             self.fail(f"has {_brief(value)} as '{key}'; {meaning} is needed.")
@@ -96,9 +96,17 @@ class Entry:
             self.fail(f"has {_brief(value)} as '{key}'; {meaning} is needed.")
         return value
 
-    def array(self, key: str, shape: Sequence[int | str], meaning: str) -> Float[np.ndarray, "..."]:
-        """Finite numbers; sizes that are words may be anything."""
+    def only(self, keys: Sequence[str]) -> None:
+        """Refuses a key that is none of these: it is most likely a slip of the pen."""
+        unknown = next((key for key in self.data if key not in keys), None)
+        if unknown is not None:
+            self.fail(f"has the key '{unknown[:40]}', which means nothing here; the keys are {', '.join(keys)}.")
+
+    def array(self, key: str, shape: Sequence[int | str], meaning: str, *, single: bool = False) -> Float[np.ndarray, "..."]:
+        """Finite numbers; sizes that are words may be anything. `single`: one number stands for an array of one."""
         value = self.get(key, meaning)
+        if single and isinstance(value, int | float):
+            value = [value]
         wanted = f"[{' '.join(map(str, shape))}]"
         try:
             numbers = np.asarray(value)
@@ -120,7 +128,7 @@ class Entry:
     def frames(self, key: str) -> Int[Tensor, " K"]:
         """Frame numbers; at least one, whole, none negative."""
         meaning = "frame numbers counted from 0"
-        numbers = self.array(key, ("K",), meaning) if self.get(key, meaning) != [] else np.zeros(0)
+        numbers = self.array(key, ("K",), meaning, single=True) if self.get(key, meaning) != [] else np.zeros(0)
         if len(numbers) == 0:
             self.fail(f"holds at no frame: '{key}' is empty; give at least one frame number.")
         if (numbers != np.floor(numbers)).any():

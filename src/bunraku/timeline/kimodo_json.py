@@ -134,16 +134,18 @@ def _write(constraint: Constraint, number: int) -> dict[str, object]:
     if _released(poses.skeleton) is None or poses.translations is not None:
         which = "bones that stretch" if poses.translations is not None else f"the skeleton '{poses.skeleton.name}'"
         raise BadValue(f"constraints[{number}] has poses with {which}, which Kimodo's format cannot hold; save it in our own format.")
-    data = _part(constraint.effectors) | frames
+    data = _part(constraint.effectors, number) | frames
     data |= {"local_joints_rot": shortest(log_quat(poses.quats.double()).float()), "root_positions": shortest(poses.root_position)}
     if constraint.smooth_xz is not None:
         data["smooth_root_2d"] = shortest(constraint.smooth_xz)
     return data
 
 
-def _part(effectors: tuple[str, ...] | None) -> dict[str, object]:
+def _part(effectors: tuple[str, ...] | None, number: int) -> dict[str, object]:
     if effectors is None:
         return {"type": "fullbody"}
+    if not effectors or not set(effectors) <= set(JOINT_NAMES.values()):
+        raise BadValue(f"constraints[{number}] has the effectors {list(effectors)}; some of {', '.join(JOINT_NAMES.values())} are needed.")
     kinds = {effector: kind for kind, effector in PARTS.items()}
     if len(effectors) == 1 and effectors[0] in kinds:
         return {"type": kinds[effectors[0]]}
