@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from bunraku.errors import BadValue, BunrakuError, FileProblem, FormatProblem, SkeletonProblem
 from bunraku.files.axes import CMU_UNIT, Frame, rotations_to, vectors_to
 from bunraku.files.bvh import load_bvh, save_bvh
-from bunraku.files.bvh_grammar import _CHUNK, parse_numbers
+from bunraku.files.bvh_grammar import _CHUNK, parse_bvh, parse_numbers
 from bunraku.kinematics.forward import forward_kinematics
 from bunraku.kinematics.library import skeleton
 from bunraku.kinematics.motion import Motion
@@ -186,6 +186,14 @@ def test_names(read: Callable[..., Motion]) -> None:
     motion = read(PLAIN.replace("Head", "Hips").replace("Chest", "Hips"))
     assert motion.skeleton.joints == ("Hips", "Hips.001", "Hips.002")
     assert "'Hips' → 'Hips.001'" in motion.provenance.notes["names"]
+
+
+def test_many_joints_of_one_name_are_told_apart_in_one_pass() -> None:
+    joint = "JOINT j { OFFSET 0 1 0 CHANNELS 0 }\n"
+    text = f"HIERARCHY\nROOT j {{ OFFSET 0 0 0 CHANNELS 1 Xrotation\n{joint * 20_000}}}\nMOTION\nFrames: 1\nFrame Time: 0.1\n0\n"
+    names = parse_bvh(text.replace("{", "\n{\n").encode(), "m.bvh").names
+    assert names[:2] == ("j", "j.001")
+    assert len(set(names)) == 20_001
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from small_gltf import FIRST, Writer, figure, read_glb, save, world
 
 from bunraku.errors import BadValue, FormatProblem
 from bunraku.files.gltf import load_character, load_clip
+from bunraku.files.gltf.animation import _on_keys
 from bunraku.files.gltf.sample import Track, natural_rate
 from bunraku.kinematics.forward import forward_kinematics
 from bunraku.rig.mannequin import mannequin
@@ -43,6 +44,15 @@ def test_every_key_is_a_frame_at_the_natural_rate(tmp_path: Path) -> None:
         for joint, name in enumerate(character.skeleton.joints):
             node = next(i for i, entry in enumerate(content["nodes"]) if entry.get("name") == name)
             np.testing.assert_allclose(p[3 * key, joint], A_world[node][:3, 3], atol=2e-6)
+
+
+def test_frames_lie_on_their_keys_though_keys_are_float32() -> None:
+    grid = np.arange(200_000) / 120.0
+    keys = grid.astype(np.float32).astype(np.float64)
+    assert np.abs(keys - grid).max() > 5e-5
+    assert np.array_equal(_on_keys(grid, keys), keys)
+    assert np.array_equal(_on_keys(grid, keys[::7])[::7], keys[::7])
+    assert np.array_equal(_on_keys(grid[:5] + 0.001, keys), grid[:5] + 0.001)  # between keys is between keys
 
 
 def test_clips_are_found_by_name_and_number(tmp_path: Path) -> None:

@@ -74,6 +74,12 @@ def test_library_skeletons_are_recognised(tmp_path: Path, name: str) -> None:
     assert_same(motion, clip)
 
 
+def test_a_body_without_roles_stays_without(tmp_path: Path) -> None:
+    body = mannequin(replace(library.skeleton("soma30"), name="nobody", roles={}))
+    save_character(body, tmp_path / "out.glb")
+    assert dict(load_character(tmp_path / "out.glb").skeleton.roles) == {}
+
+
 def test_a_renamed_joint_is_no_library_skeleton(tmp_path: Path) -> None:
     save_character(mannequin(library.skeleton("smplx22")), tmp_path / "a.glb")
     content, data = read_glb((tmp_path / "a.glb").read_bytes())

@@ -12,6 +12,7 @@ from small_gltf import BONES, FIRST, HELMET, SKINNED, Writer, figure, floats, re
 
 from bunraku.errors import FormatProblem
 from bunraku.files.gltf import load_character, load_clip
+from bunraku.files.gltf.armature import _unique_names
 from bunraku.rig.skinning import skin_vertices
 
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
@@ -175,6 +176,13 @@ def test_unnamed_and_repeated_names_become_unique_and_the_document_stays(tmp_pat
     character = load_character(save(writer, tmp_path))
     assert character.skeleton.joints[:4] == ("Root", "joint_3", "Root_2", "Root_3")
     assert character.source.document.json["nodes"] == writer.json["nodes"]
+
+
+def test_many_joints_of_one_name_are_told_apart_in_one_pass() -> None:
+    names = _unique_names(["j"] * 20_000 + ["j_7"])
+    assert names[:2] == ["j", "j_2"]
+    assert names[-1] == "j_7"
+    assert len(set(names)) == len(names)
 
 
 def test_several_roots_meet_in_the_node_above_or_in_the_world(tmp_path: Path) -> None:

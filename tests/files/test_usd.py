@@ -13,13 +13,16 @@ import torch
 
 from bunraku.errors import BunrakuError, FileProblem, FormatProblem, SkeletonMismatch
 from bunraku.files.usd import load_usd_motion, save_usd_motion
+from bunraku.geometry.mesh import Mesh
 from bunraku.kinematics.forward import forward_kinematics
 from bunraku.kinematics.library import skeleton
 from bunraku.kinematics.motion import Motion, Provenance, rest_motion
 from bunraku.kinematics.skeleton import Skeleton
 from bunraku.kinematics.walk import walk
 from bunraku.math.rotations import exp_quat, quat_multiply
+from bunraku.rig.character import Character
 from bunraku.rig.mannequin import mannequin
+from bunraku.rig.rig import rig_for
 from bunraku.rig.skinning import skin_vertices
 
 pytest.importorskip("pxr")
@@ -55,6 +58,24 @@ def test_round_trip(tmp_path: Path, suffix: str, name: str) -> None:
     assert back.skeleton.roles == motion.skeleton.roles
     assert (back.skeleton.hinges is None) == (motion.skeleton.hinges is None)
     assert (back.provenance.prompt, back.provenance.seed, back.provenance.model, dict(back.provenance.notes)) == ("a “walk”", 3, "m", {"unit": "guessed"})
+
+
+def test_a_body_far_away_keeps_its_shape(tmp_path: Path) -> None:
+    motion = wiggle(skeleton("smplx22"))
+    far = replace(motion, root_position=motion.root_position + torch.tensor([100_000.0, 0, -3_000]))
+    save_usd_motion(far, tmp_path / "far.usdc")
+    back = load_usd_motion(tmp_path / "far.usdc")
+    assert torch.equal(back.root_position, far.root_position)
+    assert back.translations is None
+    assert_same(motion, replace(back, root_position=motion.root_position))
+
+
+def test_a_character_without_a_mesh_is_bones(tmp_path: Path) -> None:
+    body = skeleton("smplx22")
+    nothing = Mesh(vertices=torch.zeros(0, 3), faces=torch.zeros(0, 3, dtype=torch.long))
+    bare = Character(name="bare", mesh=nothing, rig=rig_for(body, torch.zeros(0, len(body))))
+    save_usd_motion(wiggle(body), tmp_path / "bare.usda", bare)
+    assert "Mesh" not in (tmp_path / "bare.usda").read_text()
 
 
 def test_bones_that_stretch_come_back_stretching(tmp_path: Path) -> None:

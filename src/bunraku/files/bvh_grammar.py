@@ -177,12 +177,13 @@ class _Header:
     def unique_names(self) -> tuple[str, ...]:
         """The names, repeated ones told apart by '.001', '.002' … as Blender does; what was changed goes to the notes."""
         seen: set[str] = set()
+        copies: dict[str, int] = {}  # of each name so far
         repeated = []
         for number, given in enumerate(self.names):
-            name, copy = given or "unnamed", 0
+            wanted = name = given or "unnamed"
             while name in seen:
-                copy += 1
-                name = f"{given or 'unnamed'}.{copy:03d}"
+                copies[wanted] = copies.get(wanted, 0) + 1
+                name = f"{wanted}.{copies[wanted]:03d}"
             if name != given:
                 repeated.append(f"'{given}' → '{name}'")
             seen.add(name)

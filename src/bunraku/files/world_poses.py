@@ -57,5 +57,6 @@ def _joined(track: JointTrack) -> JointTrack:
 
 
 def _poses(A_world_joint: Float[np.ndarray, "*batch J 4 4"]) -> WorldPoses:
+    """float64, as places in the parent are differences of places in the world: a kilometre out, float32 would be off by 0.1 mm."""
     R = rotation_of(A_world_joint[..., :3, :3])
-    return WorldPoses(p_world_joint=torch.from_numpy(A_world_joint[..., :3, 3].copy()).float(), R_world_joint=torch.from_numpy(R).float())
+    return WorldPoses(p_world_joint=torch.from_numpy(A_world_joint[..., :3, 3].copy()), R_world_joint=torch.from_numpy(R))

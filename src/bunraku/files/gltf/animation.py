@@ -89,7 +89,15 @@ def _frame_times(document: GltfDocument, tracks: Sequence[Track], fps: float, jo
     if count * joints > _MAX_POSES:
         most = f"{_MAX_POSES / joints / fps:.6g} s of {joints} joints"
         raise FormatProblem(f"'{document.path}': a clip claims to last {end - start:.6g} s; up to {most} are read at {fps:g} frames per second.")
-    return start + np.arange(int(count + 1e-3) + 1) / fps
+    return _on_keys(start + np.arange(int(count + 1e-3) + 1) / fps, np.unique(np.concatenate([track.times for track in tracks])))
+
+
+def _on_keys(times: Float[np.ndarray, " F"], keys: Float[np.ndarray, " K"]) -> Float[np.ndarray, " F"]:
+    """Times next to a key, put on it. glTF stores float32: ten minutes into a clip a frame is 30 µs off, in which a hand goes 0.3 mm."""
+    above = np.minimum(np.searchsorted(keys, times), len(keys) - 1)
+    below = np.maximum(above - 1, 0)
+    nearest = np.where(np.abs(keys[above] - times) < np.abs(keys[below] - times), keys[above], keys[below])
+    return np.where(np.abs(nearest - times) <= 2 * np.spacing(np.abs(nearest).astype(np.float32)), nearest, times)
 
 
 def _world_poses(document: GltfDocument, nodes: Sequence[int], tracks: Sequence[Track], times: Float[np.ndarray, " F"]) -> WorldPoses:

@@ -75,9 +75,12 @@ def _recalled(document: GltfDocument, skin: int, skeleton: Skeleton) -> Skeleton
         known = library.skeleton(name)
         if alike(known, skeleton):
             return known
-    roles = meta["roles"] if isinstance(meta.get("roles"), dict) else {}
+    roles = meta.get("roles")
+    if not isinstance(roles, dict):
+        return replace(skeleton, name=name)
     known_roles = {role: skeleton.joints.index(joint) for role, joint in roles.items() if role in ROLES and joint in skeleton.joints}
-    return replace(skeleton, name=name, roles=known_roles or skeleton.roles)
+    renamed = roles and not known_roles  # by another program since; to have no roles at all is a choice
+    return replace(skeleton, name=name, roles=skeleton.roles if renamed else known_roles)
 
 
 def _shown_nodes(document: GltfDocument) -> list[int]:
