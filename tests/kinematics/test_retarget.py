@@ -242,3 +242,30 @@ def test_knees_bend_alike_on_thick_soles() -> None:
     out = retarget(source, on_high_ankles(skeleton("soma30"), 0.06))
     for side in ("left", "right"):
         assert (knee_bend(source, side) - knee_bend(out, side)).abs().max() < 0.02
+
+
+def broad_hipped(body: Skeleton, by: float) -> Skeleton:
+    offsets = body.offsets.clone()
+    for side, out in (("left", 1.0), ("right", -1.0)):
+        offsets[body.role(f"{side}_hip"), 0] += out * by
+    return replace(body, name="broad-hipped", offsets=offsets)
+
+
+def beside_hips(motion: Motion) -> torch.Tensor:
+    """How far the left hand hangs outside the left thigh [m]."""
+    p, at = forward_kinematics(motion).p_world_joint, motion.skeleton.role
+    return p[:, at("left_hand"), 0] - p[:, at("left_hip"), 0]
+
+
+def test_a_hanging_hand_stays_outside_a_broader_hip() -> None:
+    body = skeleton("soma30")
+    standing = rest_motion(body, 10)
+    quats, R_world = standing.quats.clone(), rest_poses(body).R_world_joint
+    for side, down in (("left", -1.45), ("right", 1.45)):
+        j = body.role(f"{side}_shoulder")
+        quats[:, j] = quat_multiply(quats[:, j], exp_quat(R_world[j].T @ torch.tensor([0.0, 0.0, down])))
+    hanging = replace(standing, quats=quats)
+    near = float(beside_hips(hanging).mean())
+    assert 0.05 < near < 0.25
+    by = near - 0.02  # so broad that an arm that hangs as before would end inside the thigh
+    assert float(beside_hips(retarget(hanging, broad_hipped(body, by))).min()) > 0.4 * near

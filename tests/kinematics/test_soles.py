@@ -45,6 +45,17 @@ def test_toes_in_the_air_are_left_alone() -> None:
     torch.testing.assert_close(forward_kinematics(lift_toes(high)).p_world_joint, forward_kinematics(high).p_world_joint, atol=1e-5, rtol=0)
 
 
+def test_the_toes_of_a_foot_on_tiptoe_lie_flat() -> None:
+    """A robot's toes do not bend; on a body whose toes do, a heel raised by 75° must not drive them into the ground."""
+    steep = bent_down("left_foot", torch.full((5,), 1.3))
+    toe = steep.skeleton.role("left_toe")
+    up = rest_poses(steep.skeleton).p_world_joint[toe, 1] - forward_kinematics(steep).p_world_joint[0, toe, 1]
+    steep = replace(steep, root_position=steep.root_position + torch.stack([0 * up, up, 0 * up]))
+    sole = check(lift_toes(steep))["penetration_max"]
+    assert check(steep)["penetration_max"] > 30  # type: ignore[operator]
+    assert sole < 5  # type: ignore[operator]
+
+
 def test_one_frame_is_enough() -> None:
     assert check(lift_toes(bent_down("right_toe", torch.tensor([0.5]))))["penetration_max"] < 1  # type: ignore[operator]
 

@@ -22,7 +22,7 @@ from bunraku.kinematics.skeleton import SIDES, Skeleton
 from bunraku.math.rotations import exp_matrix, matrix_to_quat, quat_rotate, yaw_quat
 
 FADE = 0.10  # [m, person-sized] a foot whose ankle is that far below y = 0 stands on another ground
-MOST, NEVER = math.radians(60), math.radians(150)  # [rad] toes bend up so far; where they would have to bend further (kneeling) they are left
+MOST, NEVER = math.radians(80), math.radians(150)  # [rad] soles turn up so far; where they would have to bend further (kneeling) they are left
 
 GENTLE = 0.14  # [s]
 
