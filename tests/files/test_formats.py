@@ -166,7 +166,8 @@ def test_numbers_that_are_not_finite_are_never_read(tmp_path: Path, monkeypatch:
     ("change", "said"),
     [
         ({"root_position": torch.full((6, 3), 1e30)}, "1e\\+30 m away"),
-        ({"fps": 1e300}, "frames per second"),
+        ({"fps": 1e300}, "frame rate"),
+        ({"fps": 1e-45}, "frame rate"),
         ({"tips": {4: (0.0, 1.0)}}, "three numbers"),
         ({"tips": {4: (0.0, None, 1.0)}}, "three numbers"),
     ],
@@ -180,8 +181,10 @@ def test_numbers_that_no_motion_has_are_never_read(tmp_path: Path, change: dict,
     with pytest.raises(FormatProblem, match=said):
         load_motion(tmp_path / "m.bvh")
     if "fps" in change:
-        with pytest.raises(BadValue, match="no frame rate"):
-            load_motion(tmp_path / "m.bvh", fps=1e300)
+        with pytest.raises(BadValue, match="frame rate"):
+            load_motion(tmp_path / "m.bvh", fps=change["fps"])
+        with pytest.raises(BadValue, match="frame rate"):
+            save_motion(motion, tmp_path / "m.glb")
 
 
 def test_the_longest_suffix_counts() -> None:

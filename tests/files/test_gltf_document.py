@@ -15,7 +15,7 @@ import pytest
 from small_gltf import Writer, figure, glb_bytes, save
 
 from bunraku.errors import BunrakuError, FileProblem, FormatProblem
-from bunraku.files.gltf import load_character, load_clip
+from bunraku.files.gltf import load_character, load_clip, save_character
 from bunraku.files.gltf.document import read_document, write_document
 
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==")
@@ -55,6 +55,20 @@ def test_gltf_with_its_buffer_inside_or_beside_it(tmp_path: Path, inside: bool) 
         assert read_document(tmp_path / name).buffers == (writer.data,)
         (tmp_path / "away").rename(tmp_path / "my bones.bin")
     assert load_character(tmp_path / "c.gltf").skeleton.joints == load_character(tmp_path / "a.gltf").skeleton.joints
+
+
+def test_a_motion_needs_no_second_buffer_wherever_the_first_one_lay(tmp_path: Path) -> None:
+    writer = figure()
+    writer.glb()
+    (tmp_path / "bones.bin").write_bytes(writer.data)
+    writer.json["buffers"][0]["uri"] = "bones.bin"
+    (tmp_path / "a.gltf").write_text(json.dumps(writer.json))
+    character = load_character(tmp_path / "a.gltf")
+    save_character(character, tmp_path / "b.glb", load_clip(character, 0))
+    (buffer,) = read_document(tmp_path / "b.glb").json["buffers"]
+    assert "uri" not in buffer
+    assert read_document(tmp_path / "b.glb").buffers[0].startswith(writer.data)
+    assert (tmp_path / "bones.bin").read_bytes() == writer.data
 
 
 def test_images_beside_a_gltf_are_carried_inside(tmp_path: Path) -> None:

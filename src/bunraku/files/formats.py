@@ -52,7 +52,7 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         ".urdf": Format(what="URDF robot", loads=("robot",), saves=()),
     }
 )
-_FASTEST = 1e6  # [frames per second] faster than any camera or simulation
+_SLOWEST, _FASTEST = 1e-6, 1e6  # [frames per second] slower than any tree, faster than any camera
 _FARTHEST = 1e9  # [m] farther out float32 cannot tell a hand from a foot
 _USD = (".usd", ".usda", ".usdc")
 _GLTF = (".glb", ".gltf")
@@ -81,8 +81,8 @@ def load_motion(
         raise BadValue(f"'{path}' holds one motion; a clip is chosen in .glb, .gltf, .fbx and batched .npz files only.")
     if unit is not None and suffix != ".bvh":
         raise BadValue(f"'{path}' says what its unit is; a unit is given for .bvh only.")
-    if fps is not None and not 0 < fps <= _FASTEST:
-        raise BadValue(f"{fps:g} frames per second is no frame rate; a positive number up to {_FASTEST:g} is needed.")
+    if fps is not None:
+        _require_rate(fps, f"'{path}'", BadValue)
     motion = _load(path, suffix, int(clip) if isinstance(clip, str) and clip.isdecimal() else clip, fps, unit, skeleton)
     _require_finite(motion, f"'{path}'", FormatProblem)
     _require_plausible(motion, path)
@@ -103,6 +103,7 @@ def save_motion(
     if tpose and suffix != ".bvh":
         raise BadValue(f"'{path}': a T-pose rest can be chosen for .bvh only; other formats keep the skeleton's own rest pose.")
     _require_finite(motion, "the motion", BadValue)
+    _require_rate(motion.fps, "the motion", BadValue)
     return _save(motion, Path(path), suffix, character, clip, tpose)
 
 
@@ -120,6 +121,7 @@ def save_character(character: Character, path: str | os.PathLike[str], motion: M
     suffix = suffix_of(path, "saves", "character")
     if motion is not None:
         _require_finite(motion, "the motion", BadValue)
+        _require_rate(motion.fps, "the motion", BadValue)
     if suffix in _USD:
         from bunraku.files.usd import save_usd_motion
 
@@ -258,8 +260,7 @@ def _require_finite(motion: Motion, what: str, problem: type[FormatProblem] | ty
 
 def _require_plausible(motion: Motion, path: Path) -> None:
     """Numbers that are finite but make no sense would fail somewhere behind the doors, where nobody says which file they came from."""
-    if motion.fps > _FASTEST:
-        raise FormatProblem(f"'{path}' has {motion.fps:g} frames per second; up to {_FASTEST:g} are read. Give the right rate: fps=30.")
+    _require_rate(motion.fps, f"'{path}'", FormatProblem)
     places = [motion.root_position, motion.skeleton.offsets, *([] if motion.translations is None else [motion.translations])]
     farthest = max(float(place.abs().max()) for place in places)
     if farthest > _FARTHEST:
@@ -267,3 +268,8 @@ def _require_plausible(motion: Motion, path: Path) -> None:
     for joint, tip in motion.skeleton.tips.items():
         if len(tip) != 3 or not all(isinstance(value, int | float) and abs(value) <= _FARTHEST for value in tip):
             raise FormatProblem(f"'{path}' says that the bone of '{motion.skeleton.joints[joint]}' ends at {tip!s:.60}; three numbers are needed.")
+
+
+def _require_rate(fps: float, what: str, problem: type[FormatProblem] | type[BadValue]) -> None:
+    if not _SLOWEST <= fps <= _FASTEST:
+        raise problem(f"{what}: {fps:g} frames per second is no frame rate; a positive number from {_SLOWEST:g} to {_FASTEST:g} is needed, such as 30.")

@@ -23,8 +23,8 @@ class Appender:
         self._added: dict[str, list[Json]] = {}
         self._replaced: dict[int, Json] = {}
         entries = document.list("buffers")
-        # new bytes go into the binary chunk where the document has one; a buffer that lies elsewhere is left alone
-        self._extends = bool(entries) and "uri" not in entries[0]
+        # behind the first buffer, wherever it lay: what is written is one file, and a GLB should need no second buffer
+        self._extends = bool(entries)
         self._buffer = 0 if self._extends else len(entries)
         self._start = len(document.buffers[0]) if self._extends else 0
         self._data = bytearray(-self._start % 4)
