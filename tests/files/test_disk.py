@@ -9,6 +9,7 @@ import pytest
 
 from bunraku.errors import FileProblem
 from bunraku.files.disk import existing_file, read_bytes, write_bytes
+from bunraku.files.formats import load_motion
 
 
 def test_what_is_no_file_is_refused_without_waiting(tmp_path: Path) -> None:
@@ -28,6 +29,14 @@ def test_what_is_no_file_is_refused_without_waiting(tmp_path: Path) -> None:
         with pytest.raises(FileProblem, match=said) as raised:
             existing_file(tmp_path / name)
         assert "\n" not in str(raised.value)
+
+
+@pytest.mark.parametrize("suffix", ["bvh", "npz", "usda", "fbx", "glb"])
+def test_a_file_that_may_not_be_read_is_not_called_damaged(tmp_path: Path, suffix: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / f"a.{suffix}").write_text("")
+    monkeypatch.setattr("os.access", lambda *_, **__: False)  # whoever runs the tests may read everything
+    with pytest.raises(FileProblem, match="permission denied"):
+        load_motion(tmp_path / f"a.{suffix}")
 
 
 def test_what_cannot_be_written_is_refused(tmp_path: Path) -> None:

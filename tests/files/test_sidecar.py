@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -71,3 +72,12 @@ def test_somebody_elses_json_is_left_alone_and_broken_json_is_named(tmp_path: Pa
     sidecar_path(path).write_text('{"takes": ')
     with pytest.raises(FormatProblem, match=r"a\.bvh\.json"):
         load_motion(path)
+
+
+@pytest.mark.parametrize("joint", [[], {}, 3, None])
+def test_a_role_played_by_no_name_is_passed_over(tmp_path: Path, joint: object) -> None:
+    path = tmp_path / "m.bvh"
+    save_motion(told("cmu23"), path)
+    data = json.loads(sidecar_path(path).read_text())
+    sidecar_path(path).write_text(json.dumps({**data, "roles": {**data["roles"], "hips": joint}}))
+    assert set(load_motion(path).skeleton.roles) == set(data["roles"]) - {"hips"}

@@ -30,6 +30,8 @@ def existing_file(path: str | os.PathLike[str]) -> Path:
         raise FileProblem(f"'{path}' is a folder; a file is needed.")
     if not stat.S_ISREG(found.st_mode):
         raise FileProblem(f"'{path}' is a pipe or a device, which may never end; a file is needed.")
+    if not os.access(path, os.R_OK):  # said here, as foreign readers call such a file damaged
+        raise FileProblem(f"'{path}' cannot be read: permission denied.")
     if found.st_size > MAX_BYTES:
         raise FormatProblem(f"'{path}' is {found.st_size / 2**30:.1f} GiB; files up to {MAX_BYTES >> 30} GiB are read.")
     return path

@@ -80,7 +80,7 @@ def _completed(motion: Motion, data: Mapping[str, Any]) -> Motion:
     roles = data.get("roles")
     skeleton = motion.skeleton
     if isinstance(roles, dict):
-        found = {role: skeleton.index[joint] for role, joint in roles.items() if role in ROLES and joint in skeleton.index}
+        found = {role: skeleton.index[joint] for role, joint in roles.items() if role in ROLES and isinstance(joint, str) and joint in skeleton.index}
         skeleton = replace(skeleton, roles=found, name=str(data.get("skeleton", skeleton.name)))
     fps = data.get("fps")
     return replace(

@@ -50,7 +50,7 @@ def _complaint(error: Exception, path: str) -> str:
         said = str(getattr(error.args[0], "commentary", "")).strip().splitlines() if error.args else []
     except UnicodeDecodeError:
         said = []
-    return f" ({said[0].replace(path, 'line')})" if said else ""
+    return f" ({said[0].replace(f'@{path}@', 'it').replace(path, 'line')})" if said else ""
 
 
 def _animated_skeleton(stage: Any, notes: dict[str, str]) -> tuple[Any, Any]:
