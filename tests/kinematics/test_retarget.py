@@ -269,3 +269,9 @@ def test_a_hanging_hand_stays_outside_a_broader_hip() -> None:
     assert 0.05 < near < 0.25
     by = near - 0.02  # so broad that an arm that hangs as before would end inside the thigh
     assert float(beside_hips(retarget(hanging, broad_hipped(body, by))).min()) > 0.4 * near
+
+
+def test_reaching_hands_do_not_pull_the_legs(shared: Path) -> None:
+    """Climbing steps (14_21), a hand near a thigh dragged hips and knees along: SMPL-X's shins passed through each other."""
+    out = retarget(load_cmu(shared, "14_21")[180:260], skeleton("smplx22"))
+    assert check(out)["collisions"] == 0

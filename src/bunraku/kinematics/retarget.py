@@ -138,7 +138,12 @@ def _correct(plan: _Plan, on_progress: Callable[[float], None] | None) -> Motion
     ]
     unit = 1 / body_scale(target)  # weights per metre of a person-sized body
     effort = Effort(stay=1.0, stay_moving=HIPS_PLACE * unit, smooth=3.0, smooth_moving=30.0 * unit)
-    return solve(plan.start, [*feet, *_feet_targets(plan, unit), *_hand_targets(plan, unit)], freedom, effort, on_progress=on_progress)
+    stood = solve(plan.start, [*feet, *_feet_targets(plan, unit)], freedom, effort, on_progress=on_progress)
+    # then the arms alone: a hand that reaches for a thigh must not pull hips and knees out of a step
+    arms = {joint: _STIFFNESS[_part(role)] for role, joint in target.roles.items() if _part(role) in ("shoulder", "elbow", "hand")}
+    hands = _hand_targets(plan, unit)
+    held = replace(effort, stay_moving=1e4 * unit)
+    return solve(stood, hands, Freedom.of(target, arms, target.role("hips")), held) if hands and arms else stood
 
 
 def _fit_hinges(plan: _Plan, on_progress: Callable[[float], None] | None) -> Motion:
