@@ -26,6 +26,7 @@ from bunraku.files.archive import Archive, write_archive
 from bunraku.files.metadata import KEY, provenance_from_json, provenance_to_json, read_metadata
 from bunraku.kinematics.contacts import detect_contacts
 from bunraku.kinematics.forward import forward_kinematics, local_rotations, pose_joints
+from bunraku.kinematics.heading import heading_of, heading_vector
 from bunraku.kinematics.hinges import require_hinges
 from bunraku.kinematics.library import skeleton as library_skeleton
 from bunraku.kinematics.library import skeleton_from_json, skeleton_to_json
@@ -92,7 +93,7 @@ def save_npz(motion: Motion, path: str | os.PathLike[str]) -> None:
         # the released 77-joint files carry each toe twice; only there, so that 30-joint files keep four columns
         arrays["foot_contacts"] = contacts[:, [0, 1, 1, 2, 3, 3]] if motion.skeleton.name == "soma77" else contacts
     if motion.skeleton.has("left_hip", "right_hip"):
-        arrays["global_root_heading"] = _heading(motion.skeleton, poses.p_world_joint)
+        arrays["global_root_heading"] = heading_vector(heading_of(motion.skeleton, poses.p_world_joint))
     if motion.translations is not None:
         arrays["local_translations"] = motion.translations
     stored = {name: value.detach().cpu().numpy() for name, value in arrays.items()}
@@ -162,13 +163,6 @@ def _contacts(archive: Archive, sample: int | None, batch: int | None, frames: i
         raise FormatProblem(f"'{archive.path}': 'foot_contacts' has the shape {list(values.shape)}; [{frames} 4] or [{frames} 6] is needed.")
     columns = values[:, _COPY_COLUMNS] if values.shape[1] == 6 else values
     return columns > 0.5
-
-
-def _heading(skeleton: Skeleton, p_world_joint: Float[Tensor, "F J 3"]) -> Float[Tensor, "F 2"]:
-    """(cos ψ, sin ψ), ψ = atan2(d_z, −d_x) with d from the left hip to the right: ψ = 0 faces +Z."""
-    d = p_world_joint[:, skeleton.role("right_hip")] - p_world_joint[:, skeleton.role("left_hip")]
-    angle = torch.atan2(d[:, 2], -d[:, 0])
-    return torch.stack([angle.cos(), angle.sin()], dim=-1)
 
 
 # --- what the release leaves out -------------------------------------------------------------------------------------

@@ -12,17 +12,16 @@ a frame late, at i + ½. Both are kept here; `docs/lab.md` says how they were fo
 from __future__ import annotations
 
 import math
-from functools import lru_cache
+from collections.abc import Callable
+from functools import cache, lru_cache
 
 import numpy as np
 import torch
 from jaxtyping import Float
-from scipy.linalg import cholesky_banded, get_lapack_funcs
 from torch import Tensor
 
 MARGIN = 0.06  # [m]
 STEPS = 500  # at each level
-(_solve_banded,) = get_lapack_funcs(("pbtrs",), dtype=np.float64)  # bare: scipy's own door costs more than the work behind it
 
 Path = Float[np.ndarray, "_ 2"]
 
@@ -47,9 +46,9 @@ def _least_acceleration(p: Path) -> Path:
 
 
 def _solve(p: Path, x: Path, multiplier: Path) -> tuple[Path, Path]:
-    (factor, penalty), near = _factor(len(p)), x
+    (factor, penalty), near, solve_banded = _factor(len(p)), x, _solve_banded()
     for _ in range(STEPS):
-        x = _solve_banded(factor, penalty * (near - multiplier), lower=1)[0]
+        x = solve_banded(factor, penalty * (near - multiplier), lower=1)[0]
         away = x + multiplier - p
         distance = np.sqrt(away[:, :1] ** 2 + away[:, 1:] ** 2)
         near = p + away * np.minimum(1.0, MARGIN / np.maximum(distance, 1e-12))
@@ -66,7 +65,18 @@ def _factor(frames: int) -> tuple[Float[np.ndarray, "3 F"], float]:
             band[lag, row : row + len(products)] += products
     penalty = 0.25 * math.sqrt(band[0].max() or 1.0)  # one or two frames accelerate nowhere
     band[0] += penalty
+    from scipy.linalg import cholesky_banded
+
     return cholesky_banded(band, lower=True), penalty
+
+
+@cache
+def _solve_banded() -> Callable[..., tuple[np.ndarray, int]]:
+    """LAPACK's solver, bare: scipy's own door costs more than the work behind it."""
+    from scipy.linalg import get_lapack_funcs
+
+    (solve,) = get_lapack_funcs(("pbtrs",), dtype=np.float64)
+    return solve
 
 
 def _twice_as_dense(values: Path, frames: int) -> Path:
