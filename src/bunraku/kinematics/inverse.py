@@ -63,6 +63,7 @@ class Effort:
     smooth_moving: float = 20.0  # [frame²/m]
     iterations: int = 12
     tolerance: float = 1e-5  # stop when the cost falls by less than this share
+    damping: float = 1e-3  # Levenberg's, to begin with: less where targets are weighed so heavily that their share of it would hold up all else
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -120,24 +121,32 @@ def solve(
     effort: Effort = Effort(),
     reference: Motion | None = None,
     on_progress: Callable[[float], None] | None = None,
+    hold: Float[Tensor, "F N"] | None = None,
 ) -> Motion:
     """The motion near `reference` (default: `start`) that comes closest to the targets, found from `start`.
 
-    `on_progress` is told the share of the frames that are done.
+    `on_progress` is told the share of the frames that are done. `hold` adds to the effort to stay, frame by frame: [1/m] for the
+    three displacements of the moving joint, then [1/rad] for each turn of `freedom`.
     """
     with threadpool_limits(1):  # small matrices: more threads only wait for each other, and on a busy machine very long
-        return _solve(start, targets, freedom, effort, start if reference is None else reference, on_progress)
+        return _solve(start, targets, freedom, effort, start if reference is None else reference, on_progress, hold)
 
 
 def _solve(
-    start: Motion, targets: Sequence[Target], freedom: Freedom, effort: Effort, reference: Motion, on_progress: Callable[[float], None] | None
+    start: Motion,
+    targets: Sequence[Target],
+    freedom: Freedom,
+    effort: Effort,
+    reference: Motion,
+    on_progress: Callable[[float], None] | None,
+    hold: Float[Tensor, "F N"] | None,
 ) -> Motion:
     start64, reference64 = start.to(torch.float64), reference.to(torch.float64)
     targets64 = [replace(t, **{k: v.double() for k, v in vars(t).items() if isinstance(v, Tensor)}) for t in targets]
     solved: Motion | None = None
     for first in range(0, max(len(start) - WINDOW_OVERLAP, 1), MAX_WINDOW - WINDOW_OVERLAP):
         frames = slice(first, min(first + MAX_WINDOW, len(start)))
-        window = _Window(start64[frames], reference64[frames], [_cut(t, frames) for t in targets64], freedom, effort)
+        window = _Window(start64[frames], reference64[frames], [_cut(t, frames) for t in targets64], freedom, effort, None if hold is None else hold[frames])
         solved = window.solve() if solved is None else _crossfade(solved, window.solve(), first)
         if on_progress is not None:
             on_progress(frames.stop / len(start))
@@ -148,13 +157,15 @@ def _solve(
 class _Window:
     """One run of Gauss–Newton over frames that are solved together. N = 3 + D unknowns a frame, displacement first."""
 
-    def __init__(self, start: Motion, reference: Motion, targets: list[Target], freedom: Freedom, effort: Effort) -> None:
+    def __init__(self, start: Motion, reference: Motion, targets: list[Target], freedom: Freedom, effort: Effort, hold: Tensor | None) -> None:
         self.start, self.reference, self.targets, self.freedom, self.effort = start, reference, targets, freedom, effort
         self.stay = torch.cat([torch.full((3,), effort.stay_moving), effort.stay * freedom.stiffness]).double()
+        if hold is not None:
+            self.stay = torch.hypot(self.stay.expand(hold.shape), hold.double())  # (F N) from here on, instead of (N,)
         self.smooth = torch.cat([torch.full((3,), effort.smooth_moving), effort.smooth * freedom.stiffness]).double()
 
     def solve(self) -> Motion:
-        motion, damping = _within_limits(self.start, self.freedom), 1e-3
+        motion, damping = _within_limits(self.start, self.freedom), self.effort.damping
         cost, system = self._linearize(motion)
         for _ in range(self.effort.iterations):
             step = self._step(motion, *system, damping)
