@@ -37,7 +37,7 @@ from bunraku.timeline.constraints import Constraint, PoseKey, RootPath
 EXACT, EXACT_TURN = 1e-3, math.radians(0.1)  # [m], [rad] a constraint that is missed by more than this is noted
 HARD, FIRM = 2e4, 4e3  # [1/m, 1/rad] how much constraints matter, and feet that stand
 SWINGING, SOFT = 15.0, 2.0  # [1/m] the path of a foot in the air, [1/rad] how it was turned
-STIFFNESS = {"spine": 6.0, "collar": 4.0, "shoulder": 1.5, "elbow": 1.0, "hand": 1.0, "leg": 1.0}  # [1/rad] against being turned
+STIFFNESS = {"spine": 60.0, "collar": 4.0, "shoulder": 1.5, "elbow": 1.0, "hand": 1.0, "leg": 1.0}  # [1/rad] against being turned
 HIPS_PLACE = 15.0  # [1/m] against being moved
 FADE = 0.22  # [s] within which a correction dies out
 STRETCH = 0.995  # of a leg in line: what lies further is not asked of a foot that only stands
@@ -195,7 +195,7 @@ def _solved(
     hold, unit, bend = _hold(wishes, len(freedom.joint)), 1 / body_scale(body), (FADE * warped.fps) ** 2
     place = HIPS_PLACE * unit
     smooth = {"smooth": bend, "smooth_moving": place * bend}
-    effort = Effort(stay=1.0, stay_moving=place, **smooth, iterations=options.iterations, tolerance=1e-4, damping=1e-7)
+    effort = Effort(stay=1.0, stay_moving=place, **smooth, iterations=options.iterations, tolerance=1e-4, limit_rounds=12, damping=1e-6)
     done = reference = warped
     for attempt in range(options.rounds):
         targets = _targets(given, warped, done, nails, wishes, slack=0.12 / unit if attempt == 0 else 0.0)

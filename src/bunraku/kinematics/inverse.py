@@ -63,6 +63,7 @@ class Effort:
     smooth_moving: float = 20.0  # [frame²/m]
     iterations: int = 12
     tolerance: float = 1e-5  # stop when the cost falls by less than this share
+    limit_rounds: int = ACTIVE_SET_ROUNDS  # of finding out which hinges end on a limit; after the usual ones, none is let off again
     damping: float = 1e-3  # Levenberg's, to begin with: less where targets are weighed so heavily that their share of it would hold up all else
 
 
@@ -204,7 +205,7 @@ class _Window:
         weight = damping * (H.diagonal(dim1=-2, dim2=-1) + 1e-6)
         bounded = bool(torch.isfinite(low).any() or torch.isfinite(high).any())
         at_low, at_high = torch.zeros_like(low, dtype=torch.bool), torch.zeros_like(low, dtype=torch.bool)
-        for _ in range(ACTIVE_SET_ROUNDS if bounded else 1):
+        for attempt in range(self.effort.limit_rounds if bounded else 1):
             free = ~(at_low | at_high)
             held = torch.where(at_low, low, torch.where(at_high, high, torch.zeros_like(low)))
             slope = gradient + self._model(H, weight, held)
@@ -216,6 +217,8 @@ class _Window:
             push = -(gradient + self._model(H, weight, step)) / (H.diagonal(dim1=-2, dim2=-1) + 1e-6)
             was = at_low, at_high
             at_low, at_high = step + push < low - 1e-12, step + push > high + 1e-12
+            if attempt >= ACTIVE_SET_ROUNDS - 1:  # guesses that go round in circles: what is beyond its limit joins those that are held
+                at_low, at_high = was[0] | (step < low - 1e-9), was[1] | (step > high + 1e-9)
             if torch.equal(was[0], at_low) and torch.equal(was[1], at_high):
                 break
         return step
