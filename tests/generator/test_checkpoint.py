@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -123,7 +124,7 @@ def extra_weight(folder: Path) -> None:
     save_file({**weights, "denoiser.backbone.third_model.bias": torch.zeros(1)}, folder / "model.safetensors")
 
 
-def edit(old: str, new: str):  # noqa: ANN201
+def edit(old: str, new: str) -> Callable[[Path], int]:
     return lambda folder: (folder / "config.yaml").write_text((folder / "config.yaml").read_text().replace(old, new))
 
 

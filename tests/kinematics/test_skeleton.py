@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 import torch
 
@@ -102,3 +105,12 @@ def test_roles_cannot_be_changed_in_place() -> None:
 def test_contact_columns_are_roles() -> None:
     assert set(CONTACT_ROLES) <= set(ROLES)
     assert CONTACT_ROLES == ("left_foot", "left_toe", "right_foot", "right_toe")
+
+
+def test_a_skeleton_can_be_pickled_and_copied_with_what_holds_it() -> None:
+    body = skeleton("g1")
+    back = pickle.loads(pickle.dumps(body))
+    assert (back.joints, back.parents, dict(back.roles), dict(back.tips)) == (body.joints, body.parents, dict(body.roles), dict(body.tips))
+    assert torch.equal(back.rest_quats, body.rest_quats)
+    assert torch.equal(back.hinges.axes, body.hinges.axes)
+    assert copy.deepcopy([body])[0] is body

@@ -57,33 +57,39 @@ class Backbone(nn.Module):
     def forward(
         self,
         poses: Float[Tensor, "B F I"],
-        text: Float[Tensor, "B S W"],
         level: Int[Tensor, " B"],
-        heading: Float[Tensor, "B 2"],
+        asked: Float[Tensor, "B P C"],
         valid: Bool[Tensor, "B F"] | None,
     ) -> Float[Tensor, "B F O"]:
-        """`level` is the number of the base step, `heading` the cos and sin at the first frame; `valid` None: every frame is."""
+        """`level` is the number of the base step, `asked` comes from `embed`; `valid` None: every frame is."""
         frames = poses.shape[1]
-        tokens = self._tokens(poses, text, level, heading)
+        tokens = self._tokens(poses, level, asked)
         attendable = None
         if valid is not None:
             attendable = F.pad(valid, (tokens.shape[1] - frames, 0), value=True)[:, None, None]
         for layer in self.layers:
             tokens = layer(tokens, attendable)
-        return self.pose_out(self.last_norm(tokens[:, -frames:].to(self.pose_out.weight.dtype)))
+        return self.pose_out(self.last_norm(tokens[:, -frames:]))
 
-    def _tokens(self, poses: Tensor, text: Tensor, level: Tensor, heading: Tensor) -> Float[Tensor, "B N C"]:
-        """All tokens of a batch, in the number format of the layers (the embeddings themselves may be finer)."""
-        text = F.pad(text.to(poses.dtype), (0, 0, 0, self.config.text_slots - text.shape[1]))
+    def embed(self, text: Float[Tensor, "B S W"], heading: Float[Tensor, "B 2"]) -> Float[Tensor, "B P C"]:
+        """The tokens that stay the same all through a run: text slots, and last the heading (cos and sin at the first frame)."""
+        text = F.pad(text, (0, 0, 0, self.config.text_slots - text.shape[1]))
+        return torch.cat([self.text_in(text), self.heading_in(heading)[:, None]], dim=1)
+
+    def _tokens(self, poses: Tensor, level: Tensor, asked: Tensor) -> Float[Tensor, "B N C"]:
+        """All tokens of a batch."""
         level_token = self.level_out(F.silu(self.level_in(self.positions[level].to(poses.dtype))))
-        row = [self.text_in(text), level_token[:, None], self.heading_in(heading)[:, None], self.pose_in(poses)]
-        tokens = torch.cat(row, dim=1)
+        tokens = torch.cat([asked[:, :-1], level_token[:, None], asked[:, -1:], self.pose_in(poses)], dim=1)
         tokens = tokens + self.positions[: tokens.shape[1]].to(tokens.dtype)
-        return self.dropout(tokens).to(next(self.layers.parameters()).dtype)
+        return self.dropout(tokens)
 
 
 class EncoderLayer(nn.Module):
-    """Self-attention and a feed-forward net, each added to what comes in, with the norm after (post) or before it (pre)."""
+    """Self-attention and a feed-forward net, each added to what comes in, with the norm after (post) or before it (pre).
+
+    The stream of tokens and the norms keep float32; the products may be coarser (`placing.py`): rounding the stream itself
+    thirty-two times moved joints by centimetres.
+    """
 
     def __init__(self, config: BackboneConfig) -> None:
         super().__init__()
@@ -106,13 +112,13 @@ class EncoderLayer(nn.Module):
         return self.feed_norm(x + self._feed(x))
 
     def _attend(self, x: Tensor, attendable: Tensor | None) -> Tensor:
-        q, k, v = self.qkv(x).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
+        q, k, v = self.qkv(x.to(self.qkv.weight.dtype)).unflatten(-1, (3, self.heads, -1)).permute(2, 0, 3, 1, 4)
         drop = self.drop_rate if self.training else 0.0
         mixed = F.scaled_dot_product_attention(self.q_norm(q), self.k_norm(k), v, attn_mask=attendable, dropout_p=drop)
         return self.dropout(self.attention_out(mixed.transpose(1, 2).flatten(2)))
 
     def _feed(self, x: Tensor) -> Tensor:
-        return self.dropout(self.feed_out(self.dropout(F.gelu(self.feed_in(x)))))
+        return self.dropout(self.feed_out(self.dropout(F.gelu(self.feed_in(x.to(self.feed_in.weight.dtype))))))
 
 
 def position_codes(rows: int, width: int) -> Float[Tensor, "N C"]:

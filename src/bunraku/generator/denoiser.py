@@ -40,6 +40,7 @@ class Condition:
     observed: Float[Tensor, "B F D"] | None = None  # normalised; only read where the mask is set
     mask: Bool[Tensor, "B F D"] | None = None  # which features are observed
     valid: Bool[Tensor, "B F"] | None = None  # which frames belong to the clip; None: all
+    embedded: tuple[Float[Tensor, "B P C"], ...] | None = None  # text and heading as each stage takes them, if worked out before
 
 
 class Denoiser(nn.Module):
@@ -66,20 +67,30 @@ class Denoiser(nn.Module):
         mask = torch.zeros_like(x) if condition.mask is None else condition.mask.to(x.dtype)
         if condition.mask is not None and condition.observed is not None:
             x = torch.where(condition.mask, condition.observed, x)
-        given = (condition.text, level, heading_vector(condition.heading), condition.valid)
-        first = self.root_net(torch.cat([x, mask], dim=-1), *given)
+        embedded = self.embed(condition) if condition.embedded is None else condition.embedded
+        first = self.root_net(torch.cat([x, mask], dim=-1), level, embedded[0], condition.valid)
         if self.config.stages == 1:
             return first
         # the root is not trained through the body: the first stage answers for itself alone
         seen = self._as_body_sees(first.detach(), condition.valid)
-        body = self.body_net(torch.cat([seen, x[..., self.layout.body], mask], dim=-1), *given)
+        body = self.body_net(torch.cat([seen, x[..., self.layout.body], mask], dim=-1), level, embedded[1], condition.valid)
         return torch.cat([first, body], dim=-1)
+
+    def embed(self, condition: Condition) -> tuple[Float[Tensor, "B P C"], ...]:
+        """Text and heading as each stage takes them: the same at every step of a run, so a run needs it once."""
+        nets = [self.root_net] if self.config.stages == 1 else [self.root_net, self.body_net]
+        return tuple(net.embed(condition.text, heading_vector(condition.heading)) for net in nets)
 
     def _as_body_sees(self, root: Float[Tensor, "B F 5"], valid: Bool[Tensor, "B F"] | None) -> Float[Tensor, "B F _"]:
         if self.config.body_sees == "global_root":
             return root
         world = root * self.root_scale + self.root_mean
         return (local_root(world, self.layout.fps, valid) - self.local_mean) / self.local_scale
+
+    @property
+    def exact(self) -> bool:
+        """Whether the layers compute in float32 (see `placing.py`)."""
+        return self.root_net.layers[0].qkv.weight.dtype == torch.float32  # type: ignore[union-attr]
 
     @property
     def device(self) -> torch.device:

@@ -157,7 +157,7 @@ def local_root(root: Float[Tensor, "B F 5"], fps: float, valid: Bool[Tensor, "B 
     heading = torch.atan2(root[..., 4], root[..., 3])
     turn = torch.diff(heading, dim=1)
     turn = torch.atan2(turn.sin(), turn.cos())
-    moves = torch.cat([turn[..., None], torch.diff(root[..., [0, 2]], dim=1)], dim=-1) * fps
+    moves = torch.cat([turn[..., None], torch.diff(root[..., 0:3:2], dim=1)], dim=-1) * fps
     moves = torch.cat([moves, moves[:, -1:] if root.shape[1] > 1 else torch.zeros_like(root[..., :3])], dim=1)
     if valid is not None:
         frames = torch.arange(root.shape[1], device=root.device)

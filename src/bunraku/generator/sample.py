@@ -6,7 +6,7 @@ Every clip has noise of its own, drawn on the CPU from its own seed, so that a c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from bunraku.diffusion.guidance import Branch, Guidance, branches
 from bunraku.diffusion.schedule import CosineSchedule
-from bunraku.diffusion.solvers import Solver, solve, step_table
+from bunraku.diffusion.solvers import Solver, StepTable, solve, step_table
 from bunraku.errors import BadValue
 from bunraku.generator.conditioning import Observation
 from bunraku.generator.denoiser import Condition, Denoiser
@@ -52,12 +52,19 @@ def sample(
     has_text = bool((condition.text != 0).any())
     wanted = branches(sampling.guidance, has_text=has_text, has_constraints=condition.mask is not None)
     guided = GuidedDenoiser(denoiser, condition, wanted, floating)
-    x = solve(step_table(sampling.solver, CosineSchedule(), sampling.steps), guided, noise, on_step)
+    table = step_table(sampling.solver, CosineSchedule(), sampling.steps)
+    x = _solve_captured(table, guided, noise, on_step) if guided.recordable else solve(table, guided, noise, on_step)
     spread = denoiser.stats.features
     features = x.float().cpu() * spread.scale + spread.mean
     if not torch.isfinite(features).all():
         raise BadValue("the model gave numbers that are not finite. Lower the guidance weights, or check the model's weights.")
     return [features[row, : request.frames] for row, request in enumerate(requests)]
+
+
+def _solve_captured(table: StepTable, guided: GuidedDenoiser, noise: Tensor, on_step: Callable[[int], None] | None) -> Tensor:
+    from bunraku.generator.captured import solve_captured
+
+    return solve_captured(table, guided, noise, on_step)
 
 
 def draw_noise(request: Request, layout: FeatureLayout) -> Float[Tensor, "F D"]:
@@ -99,7 +106,9 @@ class GuidedDenoiser:
     def __init__(self, denoiser: Denoiser, condition: Condition, wanted: Sequence[Branch], floating: Bool[Tensor, "B F D"] | None = None) -> None:
         self.denoiser, self.copies = denoiser, len(wanted)
         self.weights = torch.tensor([branch.weight for branch in wanted]).to(condition.heading).view(-1, 1, 1, 1)
-        self.condition = _stacked(condition, wanted)
+        stacked = _stacked(condition, wanted)
+        with torch.no_grad():
+            self.condition = replace(stacked, embedded=denoiser.embed(stacked))
         self.anchor = None
         if floating is not None and self.condition.mask is not None:
             self.anchor = _Anchor(denoiser, condition, floating)
@@ -113,9 +122,33 @@ class GuidedDenoiser:
         self.anchor.root = guess[..., :3]
         return guess
 
+    @property
+    def recordable(self) -> bool:
+        """Whether every step runs the same kernels on the GPU, so that one can be recorded and repeated."""
+        return self.anchor is None and self.denoiser.device.type == "cuda"
+
+    @property
+    def layout_key(self) -> tuple[object, ...]:
+        """What two of these must share for one to be refilled with the other's conditions."""
+        return tuple((name, tuple(value.shape)) for name, value in _buffers(self.condition).items())
+
+    def refill(self, other: GuidedDenoiser) -> None:
+        """Takes over another's conditions and weights, in the same memory."""
+        self.weights.copy_(other.weights)
+        theirs = _buffers(other.condition)
+        for name, value in _buffers(self.condition).items():
+            value.copy_(theirs[name])
+
     def _guess(self, x: Tensor, level: Tensor, condition: Condition) -> Tensor:
         guesses = self.denoiser(x.repeat(self.copies, 1, 1), level.repeat(self.copies), condition)
         return (guesses.unflatten(0, (self.copies, -1)) * self.weights).sum(0)
+
+
+def _buffers(condition: Condition) -> dict[str, Tensor]:
+    """What a step reads of a condition, by name."""
+    named = {name: getattr(condition, name) for name in ("observed", "mask", "valid")}
+    named |= {f"embedded {stage}": tokens for stage, tokens in enumerate(condition.embedded or ())}
+    return {name: value for name, value in named.items() if value is not None}
 
 
 def _stacked(condition: Condition, wanted: Sequence[Branch]) -> Condition:
@@ -148,8 +181,8 @@ class _Anchor:
         assert self.root is not None
         root = self.root * self.scale[:3] + self.mean[:3]
         shift = torch.where(self.axis == 0, root[..., :1], root[..., 2:3]) * self.floating / self.scale
-        return Condition(**{**vars(condition), "observed": condition.observed - shift.repeat(len(condition.heading) // len(shift), 1, 1)})
+        return replace(condition, observed=condition.observed - shift.repeat(len(condition.heading) // len(shift), 1, 1))
 
     def without_floating(self, condition: Condition) -> Condition:
         assert condition.mask is not None
-        return Condition(**{**vars(condition), "mask": condition.mask & ~self.floating.repeat(len(condition.heading) // len(self.floating), 1, 1)})
+        return replace(condition, mask=condition.mask & ~self.floating.repeat(len(condition.heading) // len(self.floating), 1, 1))

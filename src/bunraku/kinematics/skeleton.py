@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass, field, fields
+from functools import cached_property, partial
 from types import MappingProxyType
 from typing import Any
 
@@ -78,6 +78,15 @@ class Skeleton:
 
     def __repr__(self) -> str:
         return f"Skeleton({self.name!r}, {len(self)} joints, {len(self.roles)} roles)"
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Skeleton:
+        """Nothing in a skeleton changes: a copy of what holds one (a network, an average of its weights) may share it."""
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Read-only mappings cannot be pickled: a process that loads data gets plain ones and makes its own."""
+        values = {entry.name: getattr(self, entry.name) for entry in fields(self)}
+        return partial(Skeleton, **{**values, "roles": dict(self.roles), "tips": dict(self.tips)}), ()
 
     @cached_property
     def index(self) -> Mapping[str, int]:
