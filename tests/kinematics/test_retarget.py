@@ -20,7 +20,7 @@ from bunraku.kinematics.retarget import retarget
 from bunraku.kinematics.skeleton import Skeleton
 from bunraku.kinematics.transfer import role_joint
 from bunraku.kinematics.walk import walk
-from bunraku.math.rotations import exp_quat, geodesic_distance, quat_multiply, quat_rotate, yaw_quat
+from bunraku.math.rotations import exp_quat, geodesic_distance, quat_distance, quat_multiply, quat_rotate, yaw_quat
 from tests.cmu import load_cmu
 
 
@@ -244,6 +244,14 @@ def test_knees_bend_alike_on_thick_soles() -> None:
         assert (knee_bend(source, side) - knee_bend(out, side)).abs().max() < 0.02
 
 
+def test_a_robot_squats_as_deep_as_its_source() -> None:
+    """Fitted from its zero pose with feet at full weight, the G1's stretched knees bent by 33° too little."""
+    source = squat(skeleton("soma30"))
+    out = retarget(source, skeleton("g1"))
+    for side in ("left", "right"):
+        assert (knee_bend(source, side) - knee_bend(out, side)).abs().max() < 0.12
+
+
 def broad_hipped(body: Skeleton, by: float) -> Skeleton:
     offsets = body.offsets.clone()
     for side, out in (("left", 1.0), ("right", -1.0)):
@@ -275,3 +283,24 @@ def test_reaching_hands_do_not_pull_the_legs(shared: Path) -> None:
     """Climbing steps (14_21), a hand near a thigh dragged hips and knees along: SMPL-X's shins passed through each other."""
     out = retarget(load_cmu(shared, "14_21")[180:260], skeleton("smplx22"))
     assert check(out)["collisions"] == 0
+
+
+@pytest.mark.parametrize("name", ["smplx22", "g1"])
+def test_a_hand_s_wish_turns_nothing_but_arms(walking: Motion, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    body = skeleton(name)
+    with_wishes = retarget(walking, body)
+    monkeypatch.setattr("bunraku.kinematics.retarget.REACHING", 0.0)
+    without = retarget(walking, body)
+    turned = quat_distance(with_wishes.quats, without.quats).amax(dim=0)
+    in_arms = torch.tensor([any(body.role(f"{side}_shoulder") in body.ancestors(j) for side in ("left", "right")) for j in range(len(body))])
+    assert turned[in_arms].max() > 0.02
+    assert turned[~in_arms].max() < 1e-3
+    assert (with_wishes.root_position - without.root_position).norm(dim=-1).max() < 1e-4
+
+
+def test_a_jumping_robot_is_no_rougher_than_its_source(shared: Path) -> None:
+    """While hips and knees gave way to the hands, the G1's jump had 117 m/s³ of jerk and 7 mm of penetration."""
+    source = load_cmu(shared, "16_01")
+    report = check(retarget(source, skeleton("g1")))
+    assert report["jerk_mean"] < 0.8 * check(source)["jerk_mean"]
+    assert report["penetration_max"] < 3

@@ -20,12 +20,14 @@ NEAR_LEGS = 0.22  # [m, person-sized] likewise, for hips and thighs: arms that s
 _ANCHORS = (("head", "head"), ("left_hip", "right_hip"), ("left_hip", "left_knee"), ("right_hip", "right_knee"))
 
 
-def hand_wishes(
-    source: Skeleton, p_source: Float[Tensor, "F J 3"], target: Skeleton, p_target: Float[Tensor, "F K 3"], size: float
-) -> dict[int, tuple[Float[Tensor, "F 3"], Float[Tensor, " F"]]]:
-    """For each target hand: where it should be, and how much that matters (0 … 1).
+# For each target hand: where it should be, and how much that matters (0 … 1).
+Wishes = dict[int, tuple[Float[Tensor, "F 3"], Float[Tensor, " F"]]]
 
-    `p_target` are the joints after the turns were transferred; `size` is the source's against a person. Relations scale with the
+
+def hand_wishes(source: Skeleton, p_source: Float[Tensor, "F J 3"], target: Skeleton, p_target: Float[Tensor, "F K 3"], size: float) -> Wishes:
+    """Where the target's hands should be so that they keep their relation to the body.
+
+    `p_target` are the joints of the body as it stands, its arms turned as the source's; `size` is the source's against a person. Relations scale with the
     width of the shoulders: a broad chest holds the hands apart, however short the legs below it.
     """
     if not all(s.has("left_hand", "right_hand", "left_shoulder", "right_shoulder") for s in (source, target)):

@@ -4,10 +4,13 @@
                 │
                 ├─ transfer: each body part is turned as the source's is, relative to the neutral pose
                 ├─ stance:   feet step at the target's scale; a planted foot gets one fixed spot
-                ├─ soles:    feet and toes that would go through the ground are pitched up
-                └─ reach:    hands near each other or the body keep their relation to it
+                └─ soles:    feet and toes that would go through the ground are pitched up
                        │
                 inverse.solve: one whole-clip least-squares fit of hips, spine, legs and arms
+                       │
+                reach:         hands near each other or the body keep their relation to it, as it now stands
+                       │
+                inverse.solve: the arms alone
 
 Bodies of ball joints start from the transferred turns and are corrected as little as the feet and hands need. A robot has no
 such start: its hinges are fitted to the same wishes from its zero pose, within their limits.
@@ -17,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import torch
 from jaxtyping import Bool, Float
@@ -28,7 +32,7 @@ from bunraku.kinematics.contacts import body_scale, detect_contacts, ground_heig
 from bunraku.kinematics.forward import WorldPoses, forward_kinematics
 from bunraku.kinematics.inverse import Effort, Freedom, PositionTarget, RotationTarget, Target, displace, solve
 from bunraku.kinematics.motion import Motion, rest_motion
-from bunraku.kinematics.reach import hand_wishes
+from bunraku.kinematics.reach import Wishes, hand_wishes
 from bunraku.kinematics.skeleton import SIDES, Skeleton
 from bunraku.kinematics.soles import lift_feet, lift_toes
 from bunraku.kinematics.stance import FootPlan, measure_legs, plan_foot
@@ -42,7 +46,9 @@ _STIFFNESS = {"hips": 30.0, "spine": 20.0, "shoulder": 3.0, "elbow": 1.0, "hand"
 # [1/m] how much a foot on the ground, a foot and a toe in the air, and a hand near the body matter
 PLANTED, SWINGING, TOE_IN_AIR, REACHING = 400.0, 40.0, 10.0, 15.0
 MAX_GROUND_ERROR = 0.08  # [m, person-sized]
-HIPS_PLACE = 6.0  # [1/m]
+HIPS_PLACE, FIXED = 6.0, 1e4  # [1/m]
+LIGHT = 20.0  # [1/m] feet while a robot finds its pose: much heavier ones outweigh all that would bend a stretched knee
+ARM_SMOOTHNESS = 8.0  # [frame²/rad] of a robot's arms that reach
 TURN = {"hips": 3.0, "chest": 2.0, "foot": 2.0, "toe": 0.5, "hand": 0.4}  # [1/rad] what a robot's parts matter; others 1
 
 
@@ -88,7 +94,7 @@ class _Plan:
     p_world_hips: Float[Tensor, "F 3"]
     start: Motion  # the transferred turns, hips placed, feet not yet corrected
     feet: dict[str, FootPlan]
-    hands: dict[int, tuple[Float[Tensor, "F 3"], Float[Tensor, " F"]]]
+    hands: Callable[[Float[Tensor, "F J 3"]], Wishes]  # of a body whose joints stand there
 
 
 def _plan(motion: Motion, poses: WorldPoses, contacts: Bool[Tensor, "F 4"], target: Skeleton) -> _Plan:
@@ -105,15 +111,14 @@ def _plan(motion: Motion, poses: WorldPoses, contacts: Bool[Tensor, "F 4"], targ
     # ankles stand as high as they do at rest; only what is above them grows with the legs, or a big shoe would bend or stretch them
     wish = _between_hip_joints(source, poses.p_world_joint) * scale + torch.tensor([0.0, legs.foot_height - scale * legs_source.foot_height, 0.0])
     start = displace(start, hips, wish - _between_hip_joints(target, forward_kinematics(start).p_world_joint))
-    p_start = forward_kinematics(start).p_world_joint
     return _Plan(
         target=target,
         fps=motion.fps,
         turns=turns,
-        p_world_hips=p_start[:, hips],
+        p_world_hips=forward_kinematics(start).p_world_joint[:, hips],
         start=start,
         feet=feet,
-        hands=hand_wishes(source, poses.p_world_joint, target, p_start, body_scale(source)),
+        hands=partial(hand_wishes, source, poses.p_world_joint, target, size=body_scale(source)),
     )
 
 
@@ -139,11 +144,8 @@ def _correct(plan: _Plan, on_progress: Callable[[float], None] | None) -> Motion
     unit = 1 / body_scale(target)  # weights per metre of a person-sized body
     effort = Effort(stay=1.0, stay_moving=HIPS_PLACE * unit, smooth=3.0, smooth_moving=30.0 * unit)
     stood = solve(plan.start, [*feet, *_feet_targets(plan, unit)], freedom, effort, on_progress=on_progress)
-    # then the arms alone: a hand that reaches for a thigh must not pull hips and knees out of a step
     arms = {joint: _STIFFNESS[_part(role)] for role, joint in target.roles.items() if _part(role) in ("shoulder", "elbow", "hand")}
-    hands = _hand_targets(plan, unit)
-    held = replace(effort, stay_moving=1e4 * unit)
-    return solve(stood, hands, Freedom.of(target, arms, target.role("hips")), held) if hands and arms else stood
+    return _reach(plan, stood, arms, [], effort, stood)
 
 
 def _fit_hinges(plan: _Plan, on_progress: Callable[[float], None] | None) -> Motion:
@@ -163,12 +165,51 @@ def _fit_hinges(plan: _Plan, on_progress: Callable[[float], None] | None) -> Mot
     effort = Effort(stay=0.02, stay_moving=0.1 * unit, smooth=2.0, smooth_moving=10.0 * unit, iterations=30, tolerance=1e-4)
     body = [*turns, hips, *_feet_targets(plan, unit)]
     half = None if on_progress is None else (lambda share: on_progress(share / 2))
-    posed = solve(zero, body, freedom, effort, on_progress=half)  # first the body alone: from the zero pose, hands would drag it along
-    freed = borrow_limbs(posed, body)
-    if freed is not posed:
-        posed = solve(freed, body, freedom, effort, reference=zero)
     rest = None if on_progress is None else (lambda share: on_progress(0.5 + share / 2))
-    return solve(posed, [*body, *_hand_targets(plan, unit)], freedom, effort, reference=zero, on_progress=rest)
+    posed = _pose_hinges(zero, body, freedom, effort, LIGHT * unit, half)  # without hands: from the zero pose they would drag the body along
+    arms = _arm_hinges(target)
+    quats = posed.quats.clone()
+    quats[:, arms] = zero.quats[:, arms]
+    own_turns = [turn for turn in turns if turn.joint in arms]
+    return _reach(plan, posed, dict.fromkeys(arms, 1.0), own_turns, replace(effort, smooth=ARM_SMOOTHNESS), replace(posed, quats=quats), rest)
+
+
+def _pose_hinges(zero: Motion, body: list[Target], freedom: Freedom, effort: Effort, light: float, on_progress: Callable[[float], None] | None) -> Motion:
+    """Hinges fitted to a body's wishes from the zero pose: first with no place weighed more than `light` [1/m], or knees stay stretched."""
+    lighter = [replace(wish, weight=wish.weight.clamp_max(light)) if isinstance(wish, PositionTarget) else wish for wish in body]
+    posed = solve(zero, lighter, freedom, effort, on_progress=on_progress)
+    planted = replace(effort, damping=1e-6)
+    posed = solve(posed, body, freedom, planted, reference=zero)
+    freed = borrow_limbs(posed, body)
+    return posed if freed is posed else solve(freed, body, freedom, planted, reference=zero)
+
+
+def _arm_hinges(robot: Skeleton) -> list[int]:
+    """The hinges from the shoulders down to the hands."""
+    hinged = set() if robot.hinges is None else set(robot.hinges.joints)
+    ends = [(f"{side}_shoulder", f"{side}_hand") for side in SIDES]
+    arms = [joint for top, hand in ends if robot.has(top, hand) for joint in robot.path(robot.role(top), robot.role(hand))]
+    return [joint for joint in arms if robot.joints[joint] in hinged]
+
+
+def _reach(
+    plan: _Plan,
+    stood: Motion,
+    arms: dict[int, float],
+    arm_turns: list[Target],
+    effort: Effort,
+    reference: Motion,
+    on_progress: Callable[[float], None] | None = None,
+) -> Motion:
+    """The body as it stands, its hands where they are wished. `arms` are joints and how stiff they are; all others keep still: a hand
+    that reaches for a thigh must not pull hips and knees out of a step."""
+    unit = 1 / body_scale(plan.target)
+    wishes = plan.hands(forward_kinematics(stood).p_world_joint)
+    if not (wishes and arms):
+        return stood
+    hands = [PositionTarget(joint=hand, p_world=p, weight=importance * REACHING * unit) for hand, (p, importance) in wishes.items()]
+    freedom = Freedom.of(plan.target, arms, plan.target.role("hips"))
+    return solve(stood, [*arm_turns, *hands], freedom, replace(effort, stay_moving=FIXED * unit), reference=reference, on_progress=on_progress)
 
 
 def _feet_targets(plan: _Plan, unit: float) -> list[Target]:
@@ -181,7 +222,3 @@ def _feet_targets(plan: _Plan, unit: float) -> list[Target]:
         weight = torch.where(foot.foot_planted, PLANTED, SWINGING) * unit
         targets.append(PositionTarget(joint=plan.target.role(f"{side}_foot"), p_world=foot.p_world_foot, weight=weight))
     return targets
-
-
-def _hand_targets(plan: _Plan, unit: float) -> list[Target]:
-    return [PositionTarget(joint=hand, p_world=p, weight=importance * REACHING * unit) for hand, (p, importance) in plan.hands.items()]
