@@ -30,6 +30,18 @@ TOOLS = {
         "mixamorig:LeftUpLeg mixamorig:LeftLeg mixamorig:LeftFoot mixamorig:LeftToeBase",
         ("Left", "Right"),
     ),
+    "mixamo, twice in one scene": (
+        "mixamorig1:Hips mixamorig1:Spine mixamorig1:Spine1 mixamorig1:Spine2 mixamorig1:Neck mixamorig1:Head",
+        "mixamorig1:LeftShoulder mixamorig1:LeftArm mixamorig1:LeftForeArm mixamorig1:LeftHand "
+        "mixamorig1:LeftUpLeg mixamorig1:LeftLeg mixamorig1:LeftFoot mixamorig1:LeftToeBase",
+        ("Left", "Right"),
+    ),
+    "mixamo without separators": (
+        "mixamorigHips mixamorigSpine mixamorigSpine1 mixamorigSpine2 mixamorigNeck mixamorigHead",
+        "mixamorigLeftShoulder mixamorigLeftArm mixamorigLeftForeArm mixamorigLeftHand "
+        "mixamorigLeftUpLeg mixamorigLeftLeg mixamorigLeftFoot mixamorigLeftToeBase",
+        ("Left", "Right"),
+    ),
     "lowercase": (
         "hips spine spine1 spine2 neck head",
         "leftshoulder leftarm leftforearm lefthand leftupleg leftleg leftfoot lefttoebase",
@@ -60,6 +72,16 @@ TOOLS = {
         "DEF-shoulder.L DEF-upper_arm.L DEF-forearm.L DEF-hand.L DEF-thigh.L DEF-shin.L DEF-foot.L DEF-toe.L",
         (".L", ".R"),
     ),
+    "vrm in blender": (
+        "hips spine chest upper_chest neck head",
+        "shoulder.L upper_arm.L lower_arm.L hand.L upper_leg.L lower_leg.L foot.L toes.L",
+        (".L", ".R"),
+    ),
+    "rigify without dots": (
+        "DEF-spine DEF-spine001 DEF-spine002 DEF-spine003 DEF-spine004 DEF-spine005",
+        "DEF-shoulderL DEF-upper_armL DEF-forearmL DEF-handL DEF-thighL DEF-shinL DEF-footL DEF-toeL",
+        ("L", "R"),
+    ),
     "metarig": (
         "spine spine.001 spine.002 spine.003 spine.004 spine.005",
         "shoulder.L upper_arm.L forearm.L hand.L thigh.L shin.L foot.L toe.L",
@@ -69,6 +91,11 @@ TOOLS = {
         "Bip01 Pelvis|Bip01 Spine|Bip01 Spine1|Bip01 Spine2|Bip01 Neck|Bip01 Head",
         "Bip01 L Clavicle|Bip01 L UpperArm|Bip01 L Forearm|Bip01 L Hand|Bip01 L Thigh|Bip01 L Calf|Bip01 L Foot|Bip01 L Toe0",
         (" L ", " R "),
+    ),
+    "biped with underscores": (
+        "Bip001_Pelvis Bip001_Spine Bip001_Spine1 Bip001_Spine2 Bip001_Neck Bip001_Head",
+        "Bip001_L_Clavicle Bip001_L_UpperArm Bip001_L_Forearm Bip001_L_Hand Bip001_L_Thigh Bip001_L_Calf Bip001_L_Foot Bip001_L_Toe0",
+        ("_L_", "_R_"),
     ),
     "valve": (
         "ValveBiped.Bip01_Pelvis ValveBiped.Bip01_Spine ValveBiped.Bip01_Spine1 ValveBiped.Bip01_Spine2 ValveBiped.Bip01_Neck1 ValveBiped.Bip01_Head1",
@@ -95,6 +122,26 @@ TOOLS = {
         "Pelvis Spine1 Spine2 Spine3 Neck Head",
         "L_Collar L_Shoulder L_Elbow L_Wrist L_Hip L_Knee L_Ankle L_Foot",
         ("L_", "R_"),
+    ),
+    "smpl as FBX": (
+        "m_avg_Pelvis m_avg_Spine1 m_avg_Spine2 m_avg_Spine3 m_avg_Neck m_avg_Head",
+        "m_avg_L_Collar m_avg_L_Shoulder m_avg_L_Elbow m_avg_L_Wrist m_avg_L_Hip m_avg_L_Knee m_avg_L_Ankle m_avg_L_Foot",
+        ("_L_", "_R_"),
+    ),
+    "smpl-x": (
+        "pelvis spine1 spine2 spine3 neck head",
+        "left_collar left_shoulder left_elbow left_wrist left_hip left_knee left_ankle left_foot",
+        ("left", "right"),
+    ),
+    "acclaim": (
+        "root lowerback upperback thorax lowerneck head",
+        "lclavicle lhumerus lradius lwrist lfemur ltibia lfoot ltoes",
+        ("l", "r"),
+    ),
+    "advanced skeleton": (
+        "Root_M Spine1_M Spine2_M Chest_M Neck_M Head_M",
+        "Scapula_L Shoulder_L Elbow_L Wrist_L Hip_L Knee_L Ankle_L Toes_L",
+        ("_L", "_R"),
     ),
     "makehuman": (
         "root spine05 spine04 spine03 neck01 head",
@@ -295,6 +342,153 @@ TREES = {
         """,
         """hips=DEF-spine,spine=DEF-spine.001,chest=DEF-spine.003,neck=DEF-spine.004,head=DEF-spine.006,left_hip=DEF-thigh.L,
         left_knee=DEF-shin.L,left_elbow=DEF-forearm.L,left_foot=DEF-foot.L,right_hand=DEF-hand.R""",
+    ),
+    # the mannequin of Unreal 5: twist, corrective and metacarpal bones beside the chain, handles below the root
+    "unreal mannequin": (
+        """
+        root 0 0 0
+         pelvis 0 0.95 0
+          spine_01 0 1 0
+           spine_02 0 1.1 0
+            spine_03 0 1.2 0
+             spine_04 0 1.28 0
+              spine_05 0 1.35 0
+               neck_01 0 1.5 0
+                neck_02 0 1.55 0
+                 head 0 1.6 0
+               clavicle_l 0.04 1.45 0
+                upperarm_l 0.18 1.45 0
+                 upperarm_twist_01_l 0.3 1.45 0
+                 upperarm_twist_02_l 0.35 1.45 0
+                 lowerarm_l 0.45 1.45 0
+                  lowerarm_twist_02_l 0.5 1.45 0
+                  lowerarm_twist_01_l 0.6 1.45 0
+                  hand_l 0.7 1.45 0
+                   index_metacarpal_l 0.73 1.45 0.02
+                    index_01_l 0.78 1.45 0.02
+                   thumb_01_l 0.72 1.45 0.04
+                 upperarm_correctiveRoot_l 0.2 1.45 0
+               clavicle_r -0.04 1.45 0
+                upperarm_r -0.18 1.45 0
+                 upperarm_twist_01_r -0.3 1.45 0
+                 upperarm_twist_02_r -0.35 1.45 0
+                 lowerarm_r -0.45 1.45 0
+                  lowerarm_twist_02_r -0.5 1.45 0
+                  lowerarm_twist_01_r -0.6 1.45 0
+                  hand_r -0.7 1.45 0
+                   index_metacarpal_r -0.73 1.45 0.02
+                    index_01_r -0.78 1.45 0.02
+                   thumb_01_r -0.72 1.45 0.04
+                 upperarm_correctiveRoot_r -0.2 1.45 0
+          thigh_l 0.1 0.92 0
+           calf_l 0.1 0.5 0.02
+            calf_twist_02_l 0.1 0.4 0
+            calf_twist_01_l 0.1 0.2 0
+            foot_l 0.1 0.09 0
+             ball_l 0.1 0.02 0.12
+           thigh_twist_01_l 0.1 0.7 0
+           thigh_twist_02_l 0.1 0.6 0
+          thigh_r -0.1 0.92 0
+           calf_r -0.1 0.5 0.02
+            calf_twist_02_r -0.1 0.4 0
+            calf_twist_01_r -0.1 0.2 0
+            foot_r -0.1 0.09 0
+             ball_r -0.1 0.02 0.12
+           thigh_twist_01_r -0.1 0.7 0
+           thigh_twist_02_r -0.1 0.6 0
+         ik_foot_root 0 0 0
+          ik_foot_l 0.1 0.09 0
+          ik_foot_r -0.1 0.09 0
+         ik_hand_root 0 0 0
+          ik_hand_gun -0.7 1.45 0
+           ik_hand_l 0.7 1.45 0
+           ik_hand_r -0.7 1.45 0
+         interaction 0 0 0
+         center_of_mass 0 0 0
+        """,
+        """hips=pelvis,spine=spine_01,chest=spine_05,neck=neck_01,head=head,left_collar=clavicle_l,left_shoulder=upperarm_l,left_elbow=lowerarm_l,
+        left_hand=hand_l,left_hip=thigh_l,left_knee=calf_l,left_foot=foot_l,left_toe=ball_l,right_hand=hand_r,right_foot=foot_r""",
+    ),
+    # a whole VRoid figure: hair, skirt, bust and eyes have bones of their own
+    "vroid figure": (
+        """
+        Root 0 0 0
+         J_Bip_C_Hips 0 0.95 0
+          J_Bip_C_Spine 0 1.05 0
+           J_Bip_C_Chest 0 1.18 0
+            J_Bip_C_UpperChest 0 1.3 0
+             J_Sec_L_Bust1 0.05 1.35 0.1
+             J_Sec_R_Bust1 -0.05 1.35 0.1
+             J_Bip_C_Neck 0 1.5 0
+              J_Bip_C_Head 0 1.6 0
+               J_Adj_L_FaceEye 0.03 1.7 0.1
+               J_Adj_R_FaceEye -0.03 1.7 0.1
+               J_Sec_Hair1_01 0 1.7 -0.1
+             J_Bip_L_Shoulder 0.04 1.45 0
+              J_Bip_L_UpperArm 0.18 1.45 0
+               J_Bip_L_LowerArm 0.45 1.45 0
+                J_Bip_L_Hand 0.7 1.45 0
+                 J_Bip_L_Index1 0.78 1.45 0.03
+                 J_Bip_L_Thumb1 0.72 1.45 0.04
+               J_Sec_L_TopsUpperArmInside_01 0.3 1.4 0
+             J_Bip_R_Shoulder -0.04 1.45 0
+              J_Bip_R_UpperArm -0.18 1.45 0
+               J_Bip_R_LowerArm -0.45 1.45 0
+                J_Bip_R_Hand -0.7 1.45 0
+                 J_Bip_R_Index1 -0.78 1.45 0.03
+                 J_Bip_R_Thumb1 -0.72 1.45 0.04
+               J_Sec_R_TopsUpperArmInside_01 -0.3 1.4 0
+          J_Bip_L_UpperLeg 0.1 0.92 0
+           J_Bip_L_LowerLeg 0.1 0.5 0.02
+            J_Bip_L_Foot 0.1 0.09 0
+             J_Bip_L_ToeBase 0.1 0.02 0.12
+           J_Sec_L_SkirtFront_01 0.1 0.8 0.1
+          J_Bip_R_UpperLeg -0.1 0.92 0
+           J_Bip_R_LowerLeg -0.1 0.5 0.02
+            J_Bip_R_Foot -0.1 0.09 0
+             J_Bip_R_ToeBase -0.1 0.02 0.12
+           J_Sec_R_SkirtFront_01 -0.1 0.8 0.1
+        """,
+        """hips=J_Bip_C_Hips,spine=J_Bip_C_Spine,chest=J_Bip_C_UpperChest,neck=J_Bip_C_Neck,head=J_Bip_C_Head,left_collar=J_Bip_L_Shoulder,
+        left_shoulder=J_Bip_L_UpperArm,left_elbow=J_Bip_L_LowerArm,left_hand=J_Bip_L_Hand,left_hip=J_Bip_L_UpperLeg,left_foot=J_Bip_L_Foot""",
+    ),
+    # the CMU database as it was captured (ASF): hips and collars begin in the middle, a hand hangs below the wrist
+    "acclaim": (
+        """
+        root 0 0.95 0
+         lhipjoint 0 0.95 0
+          lfemur 0.1 0.9 0
+           ltibia 0.15 0.5 0
+            lfoot 0.2 0.09 0
+             ltoes 0.2 0.03 0.12
+         rhipjoint 0 0.95 0
+          rfemur -0.1 0.9 0
+           rtibia -0.15 0.5 0
+            rfoot -0.2 0.09 0
+             rtoes -0.2 0.03 0.12
+         lowerback 0 0.96 0
+          upperback 0 1.06 0
+           thorax 0 1.17 0
+            lowerneck 0 1.3 0
+             upperneck 0 1.38 0
+              head 0 1.45 0
+            lclavicle 0 1.25 0
+             lhumerus 0.18 1.3 0
+              lradius 0.45 1.3 0
+               lwrist 0.65 1.3 0
+                lhand 0.7 1.3 0
+                 lfingers 0.75 1.3 0
+                lthumb 0.7 1.3 0.03
+            rclavicle 0 1.25 0
+             rhumerus -0.18 1.3 0
+              rradius -0.45 1.3 0
+               rwrist -0.65 1.3 0
+                rhand -0.7 1.3 0
+                 rfingers -0.75 1.3 0
+                rthumb -0.7 1.3 0.03
+        """,
+        """hips=root,spine=lowerback,chest=thorax,neck=lowerneck,head=head,left_collar=lclavicle,left_shoulder=lhumerus,left_elbow=lradius,
+        left_hand=lwrist,left_hip=lfemur,left_knee=ltibia,left_foot=lfoot,left_toe=ltoes,right_collar=rclavicle""",
     ),
     # one link per hinge, as robot descriptions have it
     "humanoid robot": (

@@ -45,7 +45,7 @@ def names_of(tool: str) -> dict[str, str]:
     names = dict(zip(TRUNK, trunk.split(separator), strict=True))
     for part, name in zip(LIMBS, left.split(separator), strict=True):
         right = name.removesuffix(l_word) + r_word if name.endswith(l_word) else name.replace(l_word, r_word, 1)
-        if tool in ("poser", "daz"):
+        if l_word == "l":
             right = "r" + name[1:]
         names |= {f"left_{part}": name, f"right_{part}": right}
     return names
@@ -220,11 +220,32 @@ def test_a_roles_file_adds_replaces_and_removes(tmp_path: Path) -> None:
     body = build(names_of("unreal"))
     body = with_roles(body, roles_by_name(body))
     path = tmp_path / "rôles of mine.json"
-    path.write_text(json.dumps({"left_foot": "ball_l", "neck": None}), encoding="utf-8")
+    path.write_text(json.dumps({"left_foot": "ball_l", "left_toe": None, "neck": None}), encoding="utf-8")
     changed = with_roles(body, path)
     assert changed.joints[changed.role("left_foot")] == "ball_l"
-    assert not changed.has("neck")
-    assert {role for role in ROLES if changed.has(role)} == set(ROLES) - {"neck"}
+    assert {role for role in ROLES if changed.has(role)} == set(ROLES) - {"neck", "left_toe"}
+    assert with_roles(changed, {"left_foot": "foot_l", "left_toe": "ball_l", "neck": "neck_01"}).roles == body.roles
+
+
+@pytest.mark.parametrize("given", [{"left_foot": "ball_l", "left_toe": "ball_l"}, {"left_foot": "ball_l"}, {"left_foot": "foot_r"}])
+def test_one_joint_cannot_play_two_roles(given: dict[str, str]) -> None:
+    """Neither two roles of the file nor one of the file and one that is there already."""
+    body = build(names_of("unreal"))
+    body = with_roles(body, roles_by_name(body))
+    with pytest.raises(BadValue, match=r"are both played by the joint '(ball_l|foot_r)' .* take one role away with \{\"\w+\": null\}\."):
+        with_roles(body, given)
+
+
+def test_two_joints_may_change_roles() -> None:
+    body = build(names_of("unreal"))
+    body = with_roles(body, roles_by_name(body))
+    swapped = with_roles(body, {"left_foot": "foot_r", "right_foot": "foot_l"})
+    assert (swapped.role("left_foot"), swapped.role("right_foot")) == (body.role("right_foot"), body.role("left_foot"))
+
+
+@pytest.mark.parametrize("name", skeleton_names())
+def test_no_library_skeleton_gives_a_joint_two_roles(name: str) -> None:
+    assert len(set(skeleton(name).roles.values())) == len(skeleton(name).roles)
 
 
 @pytest.mark.parametrize(

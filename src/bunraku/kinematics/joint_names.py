@@ -21,18 +21,18 @@ PART_WORDS = {
     "ankle": "ankle",
     "foot": "foot feet paw",
     "toe": "toe toes ball",
-    "collar": "clavicle collar clav collarbone",
+    "collar": "clavicle collar clav collarbone scapula",
     "shoulder": "shoulder",
     "upperarm": "upperarm uparm armupper shldr humerus",
     "arm": "arm",
-    "forearm": "forearm lowerarm lowarm loarm armlower elbow",
+    "forearm": "forearm lowerarm lowarm loarm armlower elbow radius ulna",
     "wrist": "wrist",
     "hand": "hand",
     "palm": "palm palmp palmr palmi palmt",
     "finger": "index middle ring pinky thumb finger little",
     "hips": "hips pelvis",
-    "spine": "spine abdomen torso waist back lowerback body chest upperchest abdomenlower abdomenupper chestlower chestupper",
-    "neck": "neck necklower neckupper",
+    "spine": "spine abdomen torso waist back lowerback upperback thorax body chest upperchest abdomenlower abdomenupper chestlower chestupper",
+    "neck": "neck necklower neckupper lowerneck upperneck",
     "head": "head",
 }
 _PART = {word: part for part, words in PART_WORDS.items() for word in words.split()}
@@ -85,8 +85,15 @@ def parse(name: str, prefixes: frozenset[str] = frozenset()) -> JointName:
 
 def common_prefixes(names: Iterable[str]) -> frozenset[str]:
     """Words that begin more than half of the names and are no word of a body: the name of the character, put before every joint."""
-    firsts = Counter(words[0] for words in map(_words, names) if len(words) > 1)
-    return frozenset(word for word, count in firsts.items() if count > firsts.total() / 2 and word not in _BODY_WORDS)
+    found: set[str] = set()
+    rest = [words for name in names if len(words := _words(name)) > 1]
+    while rest:
+        word, count = Counter(words[0] for words in rest).most_common(1)[0]
+        if count <= len(rest) / 2 or word in _BODY_WORDS:
+            break
+        found.add(word)
+        rest = [words[1:] for words in rest if words[0] == word and len(words) > 2]
+    return frozenset(found)
 
 
 def name_without_side(name: str) -> tuple[str, ...]:
