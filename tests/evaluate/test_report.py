@@ -60,7 +60,13 @@ def test_rows_show_units_and_dashes(report) -> None:
 def test_failures_say_what_and_how_much(report) -> None:
     assert report.failures(parse_limits("skate>5,penetration_max>20")) == ["skate is 7 cm/s, above 5"]
     assert report.failures(parse_limits("skate>8")) == []
+    assert report.failures(parse_limits("skate>6.999")) == ["skate is 7 cm/s, above 6.999"]
     assert report.failures(parse_limits("contact_share<=1, frames>=31")) == ["contact_share is 1, at most 1", "frames is 31, at least 31"]
+
+
+def test_a_limit_that_is_broken_by_little_is_not_said_to_be_met() -> None:
+    sunk = check(move(rest_motion(make_figure(), 30), y=-0.10002))
+    assert sunk.failures(parse_limits("penetration_max>100")) == ["penetration_max is 100.02 mm, above 100"]
 
 
 def test_a_metric_that_does_not_apply_breaks_no_limit(report) -> None:

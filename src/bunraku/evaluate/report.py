@@ -53,7 +53,8 @@ class Report:
         for limit in DEFAULT_LIMITS if limits is None else limits:
             found = measured[limit.metric]
             if found.value is not None and limit.failed_by(found.value):
-                broken.append(f"{found.name} is {_with_unit(found)}, {WORDS[limit.comparison]} {limit.value:g}")
+                shown = _shown(found.value) if float(_shown(found.value)) != limit.value else f"{found.value:.6g}"  # not "10, above 10"
+                broken.append(f"{found.name} is {shown}{_unit(found)}, {WORDS[limit.comparison]} {limit.value:g}")
         return broken
 
     def to_dict(self) -> dict[str, Any]:
@@ -98,5 +99,5 @@ def _shown(value: Value) -> str:
     return str(value) if isinstance(value, int) else f"{value:.3g}" if abs(value) < 100 else f"{value:.0f}"
 
 
-def _with_unit(m: Metric) -> str:
-    return _shown(m.value) + ("" if m.unit == "1" else f" {m.unit}")
+def _unit(m: Metric) -> str:
+    return "" if m.unit == "1" else f" {m.unit}"
