@@ -55,6 +55,25 @@ def read_text(path: str | os.PathLike[str]) -> str:
 
 def write_atomically(path: str | os.PathLike[str], write: Callable[[Path], object]) -> None:
     """Calls `write` with a temporary path that has the target's suffix, then renames the result onto `path`, or onto what `path` links to."""
+    path, temporary = _beside(path)
+    try:
+        write(temporary)
+        mode = path.stat().st_mode if path.exists() else 0o666 & ~_umask()
+        temporary.chmod(mode)
+        temporary.replace(path)
+    except OSError as error:
+        raise FileProblem(f"'{path}' cannot be written: {error.strerror or error}.") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def require_writable(path: str | os.PathLike[str]) -> None:
+    """Raises what writing there would raise: for those who work long before they write."""
+    _beside(path)[1].unlink(missing_ok=True)
+
+
+def _beside(path: str | os.PathLike[str]) -> tuple[Path, Path]:
+    """What `path` is or links to, and a new empty file beside it."""
     path = Path(path)
     try:
         path = path.resolve() if path.is_symlink() else path
@@ -69,16 +88,7 @@ def write_atomically(path: str | os.PathLike[str], write: Callable[[Path], objec
     except (OSError, RuntimeError, ValueError) as error:
         raise FileProblem(f"'{path}' cannot be written: {getattr(error, 'strerror', None) or error}.") from error
     os.close(handle)
-    temporary = Path(name)
-    try:
-        write(temporary)
-        mode = path.stat().st_mode if path.exists() else 0o666 & ~_umask()
-        temporary.chmod(mode)
-        temporary.replace(path)
-    except OSError as error:
-        raise FileProblem(f"'{path}' cannot be written: {error.strerror or error}.") from error
-    finally:
-        temporary.unlink(missing_ok=True)
+    return path, Path(name)
 
 
 def write_bytes(path: str | os.PathLike[str], data: bytes) -> None:
