@@ -9,7 +9,7 @@ import torch
 
 import bunraku
 from bunraku.generator.backbone import BackboneConfig
-from bunraku.generator.denoiser import Denoiser, DenoiserConfig
+from bunraku.generator.denoiser import Condition, Denoiser, DenoiserConfig
 from bunraku.generator.features import FeatureLayout, encode
 from bunraku.generator.stats import Spread, Stats
 from bunraku.kinematics.motion import Motion
@@ -46,3 +46,24 @@ def denoiser_of(name: str = "soma30", config: DenoiserConfig | None = None, seed
     torch.manual_seed(seed)
     make = DenoiserConfig(backbone=replace(SMALL, **changes)) if config is None else config
     return Denoiser(make, layout, stats_of(layout)).eval().requires_grad_(False)
+
+
+class Walker(Denoiser):
+    """Whatever it is asked, it draws a walk from the origin along +Z: clean motion, deaf to constraints."""
+
+    def forward(self, x: torch.Tensor, level: torch.Tensor, condition: Condition) -> torch.Tensor:
+        spread = self.stats.features
+        return ((walk_features(self.layout.skeleton.name)[: x.shape[1]] - spread.mean) / spread.scale).expand_as(x)
+
+
+@cache
+def walk_features(name: str = "soma30") -> torch.Tensor:
+    """Three seconds of what a Walker draws."""
+    features = encode(layout_of(name), walking(layout_of(name), seconds=3.0)).clone()
+    features[:, [0, 2]] -= features[:1, [0, 2]].clone()
+    return features
+
+
+def walker(name: str = "soma30") -> Walker:
+    layout = layout_of(name)
+    return Walker(DenoiserConfig(backbone=SMALL), layout, stats_of(layout)).eval().requires_grad_(False)
