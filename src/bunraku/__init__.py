@@ -9,16 +9,30 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING
 
+from bunraku.version import VERSION
+
 if TYPE_CHECKING:
+    from bunraku import timeline
     from bunraku.api import (
+        Generator,
+        Guidance,
+        Prompt,
+        Sampling,
+        Take,
+        Timeline,
+        best,
         check,
         forward_kinematics,
+        generate,
+        generate_many,
         join,
         load_character,
+        load_model,
         load_motion,
         load_robot,
         mannequin,
         mirror,
+        regenerate,
         resample,
         retarget,
         save_character,
@@ -29,29 +43,43 @@ if TYPE_CHECKING:
     )
     from bunraku.errors import BunrakuError
 
-__version__ = "0.1.0"
+__version__ = VERSION
 __all__ = [
     "BunrakuError",
+    "Generator",
+    "Guidance",
+    "Prompt",
+    "Sampling",
+    "Take",
+    "Timeline",
     "__version__",
+    "best",
     "check",
     "forward_kinematics",
+    "generate",
+    "generate_many",
     "join",
     "load_character",
+    "load_model",
     "load_motion",
     "load_robot",
     "mannequin",
     "mirror",
+    "regenerate",
     "resample",
     "retarget",
     "save_character",
     "save_motion",
     "save_picture",
     "skeleton",
+    "timeline",
     "walk",
 ]
 
 
 def __getattr__(name: str) -> object:
+    if name == "timeline":
+        return import_module("bunraku.timeline")
     if name in __all__:
         return getattr(import_module("bunraku.api"), name)
     raise AttributeError(f"module 'bunraku' has no attribute '{name}'")

@@ -14,6 +14,10 @@ from bunraku.evaluate.report import parse_limits, report_rows
 from bunraku.files import formats
 from bunraku.files.formats import save_motion
 from bunraku.files.image import save_picture
+from bunraku.generating import generate, generate_many, load_model, output_paths, regenerate, require_format, sampling_of, timeline_of
+from bunraku.generator.ready import Generator
+from bunraku.generator.sample import Guidance, Sampling
+from bunraku.generator.take import Take, best
 from bunraku.kinematics import library
 from bunraku.kinematics.edit import join, mirror, resample
 from bunraku.kinematics.forward import forward_kinematics
@@ -25,28 +29,48 @@ from bunraku.kinematics.soma import expand_soma, reduce_soma
 from bunraku.kinematics.walk import walk
 from bunraku.rig.character import Character
 from bunraku.rig.mannequin import mannequin
+from bunraku.timeline import Prompt, Timeline, load_constraints, load_timeline
 
 __all__ = [
     "BunrakuError",
+    "Generator",
+    "Guidance",
+    "Prompt",
+    "Sampling",
+    "Take",
+    "Timeline",
+    "best",
     "check",
     "convert",
     "describe",
     "forward_kinematics",
+    "generate",
+    "generate_many",
     "join",
+    "load_body",
     "load_character",
+    "load_constraints",
+    "load_model",
     "load_motion",
     "load_robot",
+    "load_timeline",
     "mannequin",
     "mirror",
+    "output_paths",
     "parse_limits",
+    "regenerate",
     "report_rows",
+    "require_format",
     "resample",
     "retarget",
     "retarget_file",
+    "sampling_of",
     "save_character",
     "save_motion",
     "save_picture",
+    "save_take",
     "skeleton",
+    "timeline_of",
     "walk",
 ]
 
@@ -105,7 +129,7 @@ def save_character(character: Character, path: PathLike, motion: Motion | None =
 
 def retarget(motion: Motion, target: Skeleton | Character | PathLike, *, on_progress: Callable[[float], None] | None = None) -> Motion:
     """The motion on another body: a skeleton, a character, a library name, or a file that holds a character, motion or robot."""
-    body = _skeleton_of(target if isinstance(target, Skeleton | Character) else _body(target))
+    body = _skeleton_of(target if isinstance(target, Skeleton | Character) else load_body(target))
     names = (motion.skeleton.name, body.name)
     if names == ("soma30", "soma77"):
         return expand_soma(motion)
@@ -114,7 +138,7 @@ def retarget(motion: Motion, target: Skeleton | Character | PathLike, *, on_prog
     return _retarget(motion, body, on_progress=on_progress)
 
 
-def _body(name: PathLike, roles: Roles | None = None) -> Skeleton | Character:
+def load_body(name: PathLike, roles: Roles | None = None) -> Skeleton | Character:
     """What a motion can be put on: a library skeleton, or what a character, motion or robot file holds."""
     name = os.fspath(name)
     if formats.is_character(name):
@@ -152,7 +176,7 @@ def convert(
     motion = load_motion(source, **reading)
     body: Skeleton | Character = motion.skeleton
     if to is not None and to != motion.skeleton.name:
-        body = _body(to)
+        body = load_body(to)
         motion = retarget(motion, body, on_progress=on_progress)
     elif formats.is_character(source) and formats.keeps_character(target):
         body = load_character(source)
@@ -175,7 +199,7 @@ def retarget_file(
     `reading` is as for `load_motion`. Returns the motion that was written, and notes on what the file could not hold.
     """
     formats.suffix_of(target, "saves", "motion")
-    body = _body(to, to_roles)
+    body = load_body(to, to_roles)
     motion = retarget(load_motion(source, **reading), body, on_progress=on_progress)
     return motion, _save_on(body, motion, target, False)
 
@@ -183,6 +207,12 @@ def retarget_file(
 def _save_on(body: Skeleton | Character, motion: Motion, path: PathLike, tpose: bool) -> Mapping[str, str]:
     character = body if isinstance(body, Character) and formats.keeps_character(path) else None
     return save_motion(motion, path, character=character, tpose=tpose)
+
+
+def save_take(take: Take, path: PathLike, body: Skeleton | Character | None = None) -> tuple[Motion, Mapping[str, str]]:
+    """Writes a take's motion, on another body if one is given; returns what was written, and notes on what the file could not hold."""
+    motion = take.motion if body is None else retarget(take.motion, body)
+    return motion, _save_on(motion.skeleton if body is None else body, motion, path, False)
 
 
 def describe(path: PathLike, *, clip: str | int | None = None, roles: Roles | None = None, **reading: Any) -> dict[str, Any]:

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from bunraku import __version__
-from bunraku.cli import check, convert, info, retarget
+from bunraku.cli import check, convert, generate, info, retarget
 from bunraku.errors import BunrakuError
 
-COMMANDS = (info, convert, retarget, check)
+COMMANDS = (generate, info, convert, retarget, check)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -40,9 +41,22 @@ def progress(task: str) -> Iterator[Callable[[float], None] | None]:
         yield lambda share: bar.update(row, completed=share)
 
 
-def say_written(motion: Motion, path: str, lost: Mapping[str, str]) -> int:
-    """One line on what was written, and one for each thing that had to be assumed or that the format could not hold."""
+@contextmanager
+def plain_warnings() -> Iterator[None]:
+    """Warnings as sentences, each once, without the place in the code they come from."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("once", UserWarning)
+        warnings.showwarning = lambda message, *_, **__: print(f"bunraku: warning: {message}", file=sys.stderr)
+        yield
+
+
+def say_written(motion: Motion, path: str, lost: Mapping[str, str], known: Collection[str] = ()) -> int:
+    """One line on what was written, and one for each thing that had to be assumed or that the format could not hold.
+
+    `known` are topics of notes that the user knows about already.
+    """
     print(f"{path}: {len(motion)} frames at {motion.fps:g} fps, {len(motion.skeleton)} joints of '{motion.skeleton.name}'")
     for topic, note in {**motion.provenance.notes, **lost}.items():
-        print(f"  note: {topic}: {note}", file=sys.stderr)
+        if topic not in known:
+            print(f"  note: {topic}: {note}", file=sys.stderr)
     return 0

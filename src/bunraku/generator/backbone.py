@@ -39,6 +39,7 @@ class Backbone(nn.Module):
     """Poses in, poses out, of other widths."""
 
     positions: Tensor
+    level_tokens: Tensor | None
 
     def __init__(self, config: BackboneConfig, *, width_in: int, width_out: int) -> None:
         super().__init__()
@@ -53,6 +54,7 @@ class Backbone(nn.Module):
         self.pose_out = nn.Linear(config.width, width_out)
         self.dropout = nn.Dropout(config.dropout)
         self.register_buffer("positions", position_codes(MAX_TOKENS, config.width), persistent=False)
+        self.register_buffer("level_tokens", None, persistent=False)
 
     def forward(
         self,
@@ -69,7 +71,7 @@ class Backbone(nn.Module):
             attendable = F.pad(valid, (tokens.shape[1] - frames, 0), value=True)[:, None, None]
         for layer in self.layers:
             tokens = layer(tokens, attendable)
-        return self.pose_out(self.last_norm(tokens[:, -frames:]))
+        return self.pose_out(self.last_norm(tokens[:, -frames:].to(self.pose_out.weight.dtype)))
 
     def embed(self, text: Float[Tensor, "B S W"], heading: Float[Tensor, "B 2"]) -> Float[Tensor, "B P C"]:
         """The tokens that stay the same all through a run: text slots, and last the heading (cos and sin at the first frame)."""
@@ -78,17 +80,24 @@ class Backbone(nn.Module):
 
     def _tokens(self, poses: Tensor, level: Tensor, asked: Tensor) -> Float[Tensor, "B N C"]:
         """All tokens of a batch."""
-        level_token = self.level_out(F.silu(self.level_in(self.positions[level].to(poses.dtype))))
+        level_token = self._embed_level(level) if self.level_tokens is None else self.level_tokens[level]
         tokens = torch.cat([asked[:, :-1], level_token[:, None], asked[:, -1:], self.pose_in(poses)], dim=1)
         tokens = tokens + self.positions[: tokens.shape[1]].to(tokens.dtype)
-        return self.dropout(tokens)
+        return self.dropout(tokens).to(self.layers[0].attention_norm.weight.dtype)  # type: ignore[union-attr]
+
+    def _embed_level(self, level: Int[Tensor, " B"]) -> Float[Tensor, "B C"]:
+        return self.level_out(F.silu(self.level_in(self.positions[level])))
+
+    @torch.no_grad()
+    def remember_levels(self, levels: int) -> None:
+        """Works the tokens of all noise levels out once and for all: for a network that is not trained any more."""
+        self.level_tokens = self._embed_level(torch.arange(levels, device=self.positions.device))
 
 
 class EncoderLayer(nn.Module):
     """Self-attention and a feed-forward net, each added to what comes in, with the norm after (post) or before it (pre).
 
-    The stream of tokens and the norms keep float32; the products may be coarser (`placing.py`): rounding the stream itself
-    thirty-two times moved joints by centimetres.
+    The stream of tokens has the number format of the norms; the products may be coarser (`placing.py`).
     """
 
     def __init__(self, config: BackboneConfig) -> None:

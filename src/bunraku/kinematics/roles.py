@@ -128,18 +128,19 @@ def roles_from_json(skeleton: Skeleton, data: Mapping[str, Any]) -> Skeleton:
             roles[role] = skeleton.joints.index(joint)
         else:
             raise BadValue(f"role '{role}' names the joint {joint!r}, which skeleton '{skeleton.name}' does not have{_closest(str(joint), skeleton.joints)}.")
-    _refuse_shared(skeleton, roles)
+    _refuse_shared(skeleton, roles, given=data)
     return replace(skeleton, roles={role: roles[role] for role in ROLES if role in roles})
 
 
-def _refuse_shared(skeleton: Skeleton, roles: Mapping[str, int]) -> None:
+def _refuse_shared(skeleton: Skeleton, roles: Mapping[str, int], given: Mapping[str, Any]) -> None:
     """A part of no length has no direction: a foot that is also its toe would be turned two ways at once."""
     of_joint: dict[int, str] = {}
     for role, joint in roles.items():
         if (other := of_joint.setdefault(joint, role)) != role:
+            spare = other if role in given and other not in given else role  # what was only inferred may go
             raise BadValue(
                 f"roles '{other}' and '{role}' are both played by the joint '{skeleton.joints[joint]}' of skeleton '{skeleton.name}'; "
-                f'a joint plays one role: name another joint, or take one role away with {{"{other}": null}}.'
+                f'a joint plays one role: name another joint, or take one role away with {{"{spare}": null}}.'
             )
 
 
