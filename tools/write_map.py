@@ -8,7 +8,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "bunraku"
 # from the doors down to the ground: each room imports only rooms further down
-ROOMS = ("", "cli", "evaluate", "files", "files/gltf", "picture", "rig", "kinematics", "geometry", "math")
+ROOMS = ("", "cli", "generator", "generator/text", "evaluate", "timeline", "files", "files/gltf", "picture", "rig", "kinematics", "diffusion", "geometry", "math")
 HEAD = """# Map
 
 One line per file, from the doors down to the ground. Imports go down only (`make check`). Written by `python tools/write_map.py`.
