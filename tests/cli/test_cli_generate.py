@@ -60,7 +60,9 @@ def test_words_become_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -
     assert (len(motion), motion.skeleton.name) == (36, "soma77")
     about = motion.provenance
     assert (about.prompt, about.seed, about.model, about.version) == ("A person walks. waves.", 3, "tiny-soma30", bunraku.__version__)
-    assert "w.npz: 36 frames at 30 fps, 77 joints of 'soma77'" in capsys.readouterr().out
+    said = capsys.readouterr()
+    assert "w.npz: 36 frames at 30 fps, 77 joints of 'soma77'" in said.out
+    assert "note: text: the words were not read: the text encoder is 'none'" in said.err
 
 
 @pytest.mark.parametrize(("out", "model"), [("w.bvh", "soma30"), ("w.glb", "soma30"), ("w.csv", "g1"), ("w.npz", "g1")])
@@ -190,7 +192,7 @@ def test_what_a_prompt_lost_is_said_once(folder: Path, capsys: pytest.CaptureFix
     err = capsys.readouterr().err
     assert err.count("text slots") == 1
     assert err.startswith("bunraku: warning: the prompt 'walks")
-    assert "text slots" in made("w_01.npz").provenance.notes["text"]
+    assert "text slots" in made("w_01.npz").provenance.notes["cut text"]
 
 
 class Wordy:

@@ -16,7 +16,7 @@ from bunraku.cli.shared import plain_warnings, progress, say_written
 from bunraku.errors import BadValue
 
 HELP = "turn words into motion"
-_ASKED_FOR = ("sampling", "prompts", "constraints used", "clean-up", "text")  # notes that only repeat what the user typed or was warned of
+_ASKED_FOR = ("sampling", "prompts", "constraints used", "clean-up", "cut text")  # notes that only repeat what the user typed or was warned of
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

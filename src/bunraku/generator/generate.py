@@ -221,9 +221,9 @@ def _finished(
 def _take(generator: Generator, sampling: Sampling, motion: Motion, scene: _Scene, strand: Strand, cut: dict[str, str], options: Options) -> Take:
     prompts = scene.timeline.prompts
     notes = scene.notes | dict(motion.provenance.notes)
-    read = [cut[prompt.text] for prompt in prompts if prompt.text in cut]
-    if read:
-        notes["text"] = read[0]
+    unread = [cut[prompt.text] for prompt in prompts if prompt.text in cut]
+    if unread:
+        notes["text" if generator.text_encoder == "none" else "cut text"] = unread[0]
     about = TakeProvenance(
         prompts=prompts,
         seed=strand.seed,

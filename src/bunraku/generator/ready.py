@@ -46,15 +46,17 @@ class Generator:
         return text_encoder(self.text_encoder, width=self.model.denoiser.config.backbone.text_width)
 
     def text_rows(self, texts: Sequence[str]) -> tuple[dict[str, Float[Tensor, "S W"]], dict[str, str]]:
-        """What the denoiser's text slots hold for each text; and, for texts that do not fit into them, a note that says so.
+        """What the denoiser's text slots hold for each text; and, for texts that were not read to the end, a note that says so.
 
         Without any words no encoder is opened: constraints alone need none.
         """
         distinct = list(dict.fromkeys(texts))
         worded = [text for text in distinct if text.strip()]
         rows = {text: torch.zeros(0, self.model.denoiser.config.backbone.text_width) for text in distinct}
-        if not worded or self.text_encoder == "none":
+        if not worded:
             return rows, {}
+        if self.text_encoder == "none":
+            return rows, dict.fromkeys(worded, "the words were not read: the text encoder is 'none'")
         found, notes = slot_rows(self.model, self._encoder.encode(worded), worded)
         return rows | dict(zip(worded, found, strict=True)), {text: note for text, note in zip(worded, notes, strict=True) if note}
 
