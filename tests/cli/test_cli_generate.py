@@ -13,12 +13,11 @@ import torch
 
 import bunraku
 from bunraku.cli import main
+from bunraku.evaluate.report import Report
 from bunraku.generator.checkpoint import Model, save_model
 from bunraku.kinematics.motion import Motion
 from bunraku.timeline import RootPath
 from tests.generator.tiny import denoiser_of
-
-pytestmark = pytest.mark.filterwarnings("ignore:only the first")
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +44,18 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
 
 
+@pytest.fixture(autouse=True)
+def _one_report_for_all(request: pytest.FixtureRequest, report: Report, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measuring takes longer than drawing here; tests that look at reports are marked."""
+    if request.node.get_closest_marker("reports") is None:
+        monkeypatch.setattr("bunraku.generator.generate.check", lambda _: report)
+
+
+@pytest.fixture(scope="module")
+def report(folder: Path) -> Report:
+    return bunraku.check(bunraku.load_motion(folder / "walk.npz"))
+
+
 def run(folder: Path, *words: object, model: str = "soma30", steps: int | None = 1, raw: bool = True) -> int:
     more = [*(["--steps", steps] if steps else []), *(["--no-cleanup"] if raw else [])]
     return main(["generate", *map(str, [*words, "--model", folder / model, *more])])
@@ -54,6 +65,7 @@ def made(name: str) -> Motion:
     return bunraku.load_motion(name)
 
 
+@pytest.mark.reports
 def test_words_become_a_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(folder, "A person walks.", "waves.@0.5", "-o", "w.npz", "--seconds", "0.7", "--seed", 3, raw=False) == 0
     motion = made("w.npz")
@@ -82,6 +94,7 @@ def test_samples_become_files_with_seeds_that_count_on(folder: Path) -> None:
     assert (made("alone.npz").quats - made("w_02.npz").quats).abs().max() < 1e-4
 
 
+@pytest.mark.reports
 def test_the_best_of_several_is_one_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(folder, "walks.", "-o", "w.npz", "--samples", 2, "--best", "--seconds", 0.4) == 0
     assert [path.name for path in Path().iterdir()] == ["w.npz"]

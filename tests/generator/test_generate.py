@@ -16,6 +16,7 @@ import torch
 import bunraku
 from bunraku import Guidance, Prompt, Sampling, Timeline
 from bunraku.errors import BadValue, BunrakuError, FileProblem
+from bunraku.evaluate.report import Report
 from bunraku.generator.checkpoint import Model, save_model
 from bunraku.generator.generate import Job, Options, generate_jobs, generate_timeline, sampling_of
 from bunraku.generator.models import ON_THE_HUB, find_model
@@ -55,9 +56,22 @@ def apart(a: Motion, b: Motion) -> float:
     return max(float((a.root_position - b.root_position).abs().max()), float((a.quats - b.quats).abs().max()))
 
 
+@cache
+def a_report() -> Report:
+    return bunraku.check(a_walk())
+
+
+@pytest.fixture(autouse=True)
+def _one_report_for_all(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measuring takes longer than drawing here; tests that look at reports are marked."""
+    if request.node.get_closest_marker("reports") is None:
+        monkeypatch.setattr("bunraku.generator.generate.check", lambda _: a_report())
+
+
 # --- what comes out --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.reports
 def test_a_sentence_becomes_a_take() -> None:
     (take,) = draft("A person walks.", seconds=1.5, seed=3)
     assert len(take.motion) == 45
@@ -114,6 +128,7 @@ def test_cleanup_meets_constraints_in_the_right_place() -> None:
     assert (bunraku.forward_kinematics(take.motion).p_world_joint[40, hand] - there).norm() < 1.5e-3
 
 
+@pytest.mark.reports
 def test_the_best_take_has_the_fewest_faults() -> None:
     walk, noise = draft("", walking_generator(), seconds=1.0)[0], draft("", seconds=1.0)[0]
     assert walk.faults < noise.faults
@@ -157,6 +172,7 @@ def test_a_range_is_drawn_anew_and_the_rest_kept(frames: range) -> None:
     assert steps.max() < 2 * torch.diff(bunraku.forward_kinematics(old).p_world_joint, dim=0).norm(dim=-1).max()
 
 
+@pytest.mark.reports
 def test_a_loop_closes_after_clean_up() -> None:
     (take,) = draft(Timeline(prompts=(Prompt(text="", seconds=1.4),), loop=True), walking_generator(), cleanup=True)
     assert take.report["loop_pose"] < 1
