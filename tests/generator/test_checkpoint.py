@@ -172,3 +172,16 @@ def test_damage_to_our_own_folder_gets_its_sentence(tmp_path: Path, key: str, va
     (tmp_path / "model.json").write_text("{")
     with pytest.raises(FormatProblem, match="no JSON"):
         load_model(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("folder", "name", "text_encoder"),
+    [
+        ("Kimodo-SOMA-RP-v1", "Kimodo-SOMA-RP-v1", "llm2vec"),
+        ("Kimodo-SOMA-RP-v1.1", "Kimodo-SOMA-RP-v1.1", "llm2vec-float32"),
+        ("models--nvidia--Kimodo-SOMA-SEED-v1.1/snapshots/0f3a", "Kimodo-SOMA-SEED-v1.1", "llm2vec-float32"),
+    ],
+)
+def test_a_released_folder_tells_its_name_and_what_its_words_were(tmp_path: Path, folder: str, name: str, text_encoder: str) -> None:
+    model = load_model(released(tmp_path / folder))
+    assert (model.name, model.text_encoder) == (name, text_encoder)

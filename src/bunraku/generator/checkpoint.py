@@ -159,7 +159,15 @@ def _load_released(folder: Path) -> Model:
     _refuse_other_makes(made, folder / RELEASED)
     denoiser = Denoiser(DenoiserConfig(backbone=backbone), layout, load_stats(stats_folder, layout))
     tensors = {our_name(name): value for name, value in read_tensors(folder / WEIGHTS).items()}
-    return Model(name=folder.name, denoiser=_filled(denoiser, tensors, folder / WEIGHTS), text_encoder="llm2vec")
+    name = _released_name(folder)
+    text_encoder = "llm2vec-float32" if name.endswith("v1.1") else "llm2vec"  # v1 saw its vectors in bfloat16
+    return Model(name=name, denoiser=_filled(denoiser, tensors, folder / WEIGHTS), text_encoder=text_encoder)
+
+
+def _released_name(folder: Path) -> str:
+    """The folder's name; within Hugging Face's cache (`models--nvidia--NAME/snapshots/HASH`) the model's."""
+    folder = folder.resolve()
+    return folder.parent.parent.name.rsplit("--", 1)[-1] if folder.parent.name == "snapshots" else folder.name
 
 
 def _released_skeleton(target: str, folder: Path) -> str:

@@ -12,7 +12,7 @@ from bunraku.errors import BadValue
 from bunraku.generator.checkpoint import Model
 from bunraku.generator.text.encoder import TextFeatures
 
-POOLED_ENCODERS = ("llm2vec",)  # released models were trained with one vector a prompt, and zeros in the other slots
+POOLED = "llm2vec"  # released models were trained with its one vector a prompt, and zeros in the other slots
 
 
 def slot_rows(model: Model, features: TextFeatures, texts: Sequence[str]) -> tuple[list[Float[Tensor, "S W"]], list[str | None]]:
@@ -24,7 +24,7 @@ def slot_rows(model: Model, features: TextFeatures, texts: Sequence[str]) -> tup
     if features.width != backbone.text_width:
         given = f"the text encoder gives {features.width} numbers a token, but the model '{model.name}' reads {backbone.text_width}"
         raise BadValue(f"{given} (it was trained with '{model.text_encoder}'). Leave --text-encoder out, or name one of that width.")
-    if model.text_encoder in POOLED_ENCODERS:
+    if model.text_encoder.startswith(POOLED):
         return [vector[None] * bool(present.any()) for vector, present in zip(features.pooled, features.mask, strict=True)], [None] * len(features)
     rows = [tokens[present] for tokens, present in zip(features.tokens, features.mask, strict=True)]
     slots = backbone.text_slots

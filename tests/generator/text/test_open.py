@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 from text_samples import CountingEncoder
 
 from bunraku.errors import BadValue, FileProblem
@@ -50,7 +51,24 @@ def test_a_folder_that_is_no_model(tmp_path: Path) -> None:
         text_encoder(str(tmp_path))
 
 
-@pytest.mark.parametrize("name", ["clip", "", "MiniLM-L6"])
+@pytest.mark.parametrize("name", ["clip", "", "MiniLM-L6", "llm2vec-3bit"])
 def test_unknown_names_list_the_choices(name: str) -> None:
-    with pytest.raises(BadValue, match=f"there is no text encoder '{name}'; choose minilm, llm2vec, none, a folder"):
+    choices = "minilm, llm2vec, llm2vec-float32, llm2vec-8bit, llm2vec-4bit, none, a folder"
+    with pytest.raises(BadValue, match=f"there is no text encoder '{name}'; choose {choices}"):
         text_encoder(name)
+
+
+@pytest.mark.parametrize(
+    ("name", "made"),
+    [("llm2vec", {}), ("llm2vec-float32", {"dtype": torch.float32}), ("llm2vec-8bit", {"bits": 8}), ("llm2vec-4bit", {"bits": 4})],
+)
+def test_llm2vec_is_made_as_its_name_says(name: str, made: dict[str, object], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[dict[str, object]] = []
+
+    def recorded(**options: object) -> NoText:
+        asked.append(options)
+        return NoText(4096)
+
+    monkeypatch.setattr("bunraku.generator.text.llm2vec.Llm2Vec", recorded)
+    text_encoder(name, device="cpu")
+    assert asked == [{"device": "cpu", **made}]

@@ -40,6 +40,12 @@ if TYPE_CHECKING:
 ADAPTERS = ("McGill-NLP/LLM2Vec-Meta-Llama-3-8B-Instruct-mntp", "McGill-NLP/LLM2Vec-Meta-Llama-3-8B-Instruct-mntp-supervised")
 HEADER, END = "<|start_header_id|>user<|end_header_id|>\n\n", "<|eot_id|>"
 FOLDER_VARIABLE = "TEXT_ENCODERS_DIR"  # as in the release: a folder that holds the models under their hub names
+VARIANTS: dict[str, dict[str, Any]] = {  # how it can be named, and made
+    "llm2vec": {},
+    "llm2vec-float32": {"dtype": torch.float32},
+    "llm2vec-8bit": {"bits": 8},
+    "llm2vec-4bit": {"bits": 4},
+}
 _LONGEST_TEXT, _COUNTED = 400, 512  # [tokens]: longer texts lose words at the end, counted up to 512, as LLM2Vec does
 _BASE_FILES = ("config.json", "*.safetensors")
 _OR_ELSE = f"put the model into a folder and name it, or set {FOLDER_VARIABLE} to the folder that holds 'McGill-NLP/…' and 'meta-llama/…'."

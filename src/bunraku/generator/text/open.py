@@ -9,7 +9,10 @@ from bunraku.generator.text.cache import CachedEncoder
 from bunraku.generator.text.encoder import NoText, TextEncoder
 from bunraku.generator.text.precomputed import SUFFIXES, Precomputed
 
-CHOICES = "minilm, llm2vec, none, a folder with all-MiniLM-L6-v2's files, a .npz or .safetensors of embeddings, or an http(s) address"
+CHOICES = (
+    "minilm, llm2vec, llm2vec-float32, llm2vec-8bit, llm2vec-4bit, none, a folder with all-MiniLM-L6-v2's files, "
+    "a .npz or .safetensors of embeddings, or an http(s) address"
+)
 
 
 def text_encoder(name: str, *, device: str | None = None, width: int = 384, cached: bool = True) -> TextEncoder:
@@ -26,10 +29,11 @@ def _open(name: str, device: str | None, width: int) -> TextEncoder:
         from bunraku.generator.text.service import TextService
 
         return TextService(name)
-    if name == "llm2vec":
-        from bunraku.generator.text.llm2vec import Llm2Vec
+    if name.startswith("llm2vec"):
+        from bunraku.generator.text.llm2vec import VARIANTS, Llm2Vec
 
-        return Llm2Vec(device=device)
+        if name in VARIANTS:
+            return Llm2Vec(device=device, **VARIANTS[name])
     if name == "minilm" or (name and Path(name).is_dir()):
         from bunraku.generator.text.minilm import MiniLm
 
