@@ -8,7 +8,10 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "bunraku"
 # from the doors down to the ground: each room imports only rooms further down
-ROOMS = ("", "cli", "generator", "generator/text", "evaluate", "timeline", "files", "files/gltf", "picture", "rig", "kinematics", "diffusion", "geometry", "math")
+ROOMS = (
+    *("", "cli", "generator", "generator/text", "evaluate", "timeline", "files", "files/gltf"),
+    *("picture", "rig", "kinematics", "diffusion", "geometry", "math"),
+)
 HEAD = """# Map
 
 One line per file, from the doors down to the ground. Imports go down only (`make check`). Written by `python tools/write_map.py`.

@@ -108,7 +108,7 @@ def regenerate(
 def load_model(model: PathLike | None = None, *, text_encoder: str | None = None, device: str = "auto", precision: str = "auto") -> Generator:
     """A model ready to draw: its name, or a folder with a checkpoint (ours, or as Kimodo's are released).
 
-    `device` is cpu, cuda, cuda:1 …, `precision` float32 or bfloat16; `text_encoder` replaces the one the model was trained with.
+    `device` is cpu, cuda, cuda:1 …, `precision` float32, bfloat16 or float16; `text_encoder` replaces the one the model was trained with.
     """
     return open_generator(model, text_encoder=text_encoder, device=device, precision=precision)  # type: ignore[arg-type]
 

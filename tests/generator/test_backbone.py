@@ -78,3 +78,11 @@ def test_other_makes_run_and_carry_gradients_to_every_weight(changes: dict[str, 
     net = backbone(**changes).train()
     whole(net, *inputs(), None).square().sum().backward()
     assert all(p.grad is not None and torch.isfinite(p.grad).all() for p in net.parameters())
+
+
+def test_remembered_levels_change_nothing() -> None:
+    net, args = backbone(), inputs()
+    before = whole(net, *args, None)
+    net.remember_levels(1000)
+    assert torch.allclose(whole(net, *args, None), before, atol=1e-6)
+    assert "level_tokens" not in net.state_dict()

@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--to", metavar="BODY", help="put the motion on soma30, soma77, g1, smplx22, cmu23, CHARACTER.glb, a robot …")
     parser.add_argument("--text-encoder", metavar="NAME", help="minilm, llm2vec, none, a file of embeddings, or an http(s) address")
     parser.add_argument("--device", default="auto", metavar="NAME", help="cpu, cuda, cuda:1 … (default: the GPU if there is one)")
-    parser.add_argument("--precision", choices=("auto", "float32", "bfloat16"), default="auto", help="of the network (default: what is fast there)")
+    parser.add_argument("--precision", choices=("auto", "float32", "bfloat16", "float16"), default="auto", help="of the network (default: what is fast there)")
 
 
 def run(args: argparse.Namespace) -> int:

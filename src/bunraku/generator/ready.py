@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Literal
+from typing import get_args
 
 import torch
 from jaxtyping import Float
@@ -14,12 +14,12 @@ from torch import Tensor
 from bunraku.errors import BadValue
 from bunraku.generator.checkpoint import Model, load_model
 from bunraku.generator.models import find_model
+from bunraku.generator.placing import Precision, place_denoiser
 from bunraku.generator.text.encoder import TextEncoder
 from bunraku.generator.text_slots import slot_rows
 from bunraku.kinematics.skeleton import Skeleton
 
-Precision = Literal["auto", "float32", "bfloat16"]
-PRECISIONS = ("auto", "float32", "bfloat16")
+PRECISIONS = get_args(Precision)
 
 
 class Generator:
@@ -68,7 +68,5 @@ def open_generator(
     if precision not in PRECISIONS:
         raise BadValue(f"there is no precision '{precision}'; choose {', '.join(PRECISIONS)}.")
     loaded = model if isinstance(model, Model) else load_model(find_model(model))
-    from bunraku.generator.placing import place_denoiser
-
     place_denoiser(loaded.denoiser, device=device, precision=precision)
     return Generator(loaded, text_encoder=text_encoder)
