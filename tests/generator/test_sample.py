@@ -33,7 +33,13 @@ def test_a_clip_is_the_same_whatever_the_batch() -> None:
     together = sample(denoiser, wanted, FEW)
     for one, of_many in zip(wanted, together, strict=True):
         assert len(of_many) == one.frames
-        assert torch.allclose(sample(denoiser, [one], FEW)[0], of_many, atol=1e-4)
+        assert torch.equal(sample(denoiser, [one], FEW)[0], of_many)
+
+
+def test_progress_counts_the_steps_of_all_clips(unchecked_shapes: None) -> None:
+    told: list[float] = []
+    sample(denoiser_of(), [request(), request(seed=1)], FEW, told.append)
+    assert told == [0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 3.5, 4.0]
 
 
 def test_a_seed_repeats_exactly_and_another_does_not() -> None:

@@ -93,7 +93,7 @@ def test_batches_do_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> Non
     assert max(float((a - b).abs().max()) for a, b in zip(whole, parts, strict=True)) < 1e-4
     assert shares == sorted(shares)
     assert shares[-1] == 1.0
-    assert len(shares) == 2 * 3 * 2  # stages, batches, steps
+    assert len(shares) == 2 * 5 * 2  # stages, clips, steps
 
 
 # --- seams -----------------------------------------------------------------------------------------------------------

@@ -50,7 +50,7 @@ def draw(
     batches = [batch for stage in range(stages) for batch in _batches(weavers, stage)]
     for number, batch in enumerate(batches):
 
-        def on_step(step: int, before: int = number) -> None:
+        def on_step(step: float, before: int = number) -> None:
             if on_progress is not None:
                 on_progress((before + step / sampling.steps) / len(batches))
 
