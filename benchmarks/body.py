@@ -7,15 +7,10 @@ To add a comparison, write a function that returns a Row and name it in `main`.
 
 from __future__ import annotations
 
-import os
-import platform
-import re
 import tempfile
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import bvhio
 import mink
@@ -23,6 +18,7 @@ import mujoco
 import numpy as np
 import torch
 import trimesh
+from timing import REPORT, Row, best_of, machine, ratios, write_section
 
 from bunraku.files.axes import Frame, rotations_to, vectors_to
 from bunraku.files.bvh import load_bvh, save_bvh
@@ -39,22 +35,7 @@ from bunraku.kinematics.walk import walk
 from bunraku.math.rotations import exp_quat, matrix_to_quat, quat_to_matrix
 from bunraku.rig.mannequin import mannequin
 
-REPORT = Path(__file__).resolve().parents[1] / "docs" / "benchmarks.md"
 MINUTES = 10
-
-
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    task: str
-    alternative: str
-    seconds: float
-    seconds_alternative: float
-
-    def cells(self) -> tuple[str, str, str]:
-        return self.task, self.alternative, f"{self.seconds_alternative / self.seconds:.1f} ×"
-
-    def line(self) -> str:
-        return f"{self.task}: {_duration(self.seconds)}; {self.alternative}: {_duration(self.seconds_alternative)}"
 
 
 def main() -> None:
@@ -62,7 +43,8 @@ def main() -> None:
     rows = [forward_kinematics_row(frames, gradient=gradient) for frames in (300, 3000) for gradient in (False, True)]
     rows += [bvh_row(), glb_row(), robot_row()]
     print("\n".join(row.line() for row in rows))
-    report = markdown(rows)
+    head = f"`python benchmarks/body.py` on {machine()} (one core used), numpy {np.__version__}. Ratios of wall time, best of several runs; below 1 the"
+    report = f"{head} alternative is faster.\n\n{ratios(rows)}"
     print(report)
     write_section(REPORT, "Body", report)
 
@@ -189,46 +171,6 @@ def swaying(body: Skeleton, frames: int) -> Motion:
     t = torch.arange(frames)[:, None, None] / 30
     quats = exp_quat(0.5 * swing * torch.sin(3 * rate * t + phase))
     return Motion(skeleton=body, fps=30, root_position=torch.rand(frames, 3, generator=generator), quats=quats)
-
-
-@dataclass(frozen=True)
-class Timed:
-    seconds: float
-    result: Any
-
-
-def best_of(runs: int, ours: Callable[[], Any], theirs: Callable[[], Any], *, runs_alternative: int | None = None) -> tuple[Timed, Timed]:
-    """Both by turns; the quickest run of each."""
-    timed: tuple[list[Timed], list[Timed]] = ([], [])
-    for run in range(runs):
-        for function, times, wanted in ((ours, timed[0], runs), (theirs, timed[1], runs_alternative or runs)):
-            if run < wanted:
-                start = time.perf_counter()
-                result = function()
-                times.append(Timed(time.perf_counter() - start, result))
-    return min(timed[0], key=lambda t: t.seconds), min(timed[1], key=lambda t: t.seconds)
-
-
-def _duration(seconds: float) -> str:
-    return f"{seconds:.2f} s" if seconds >= 0.1 else f"{seconds * 1e3:.2f} ms"
-
-
-def markdown(rows: list[Row]) -> str:
-    header = ("task", "alternative", "ours is faster by")
-    lines = ["| " + " | ".join(cells) + " |" for cells in (header, ("---",) * 3, *(row.cells() for row in rows))]
-    machine = f"{platform.machine()}, {os.cpu_count()} cores (one used), Python {platform.python_version()}, torch {torch.__version__}, numpy {np.__version__}"
-    head = f"`python benchmarks/body.py` on {machine}. Ratios of wall time, best of several runs; below 1 the alternative is faster."
-    return head + "\n\n" + "\n".join(lines) + "\n"
-
-
-def write_section(path: Path, title: str, text: str) -> None:
-    """Replaces the section `## title` of a Markdown file, or adds it; the other sections stay."""
-    page = path.read_text() if path.exists() else "# Benchmarks\n"
-    section = f"## {title}\n\n{text}"
-    old = re.compile(rf"^## {re.escape(title)}\n.*?(?=^## |\Z)", re.MULTILINE | re.DOTALL)
-    page = old.sub(lambda _: f"{section}\n", page) if old.search(page) else f"{page.rstrip()}\n\n{section}"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(page.rstrip() + "\n")
 
 
 if __name__ == "__main__":
