@@ -131,8 +131,10 @@ def test_long_clips_are_read_in_chunks_without_a_seam(shared: Path) -> None:
 
 
 @pytest.mark.oracle
-def test_the_validator_finds_nothing_new(shared: Path, tmp_path: Path) -> None:
-    paths = [assets(shared, group)[i] for group in GROUPS for i in (0, -1)]
+@pytest.mark.parametrize("group", GROUPS)
+def test_the_validator_finds_nothing_new(shared: Path, tmp_path: Path, group: str) -> None:
+    """What a file brings along (nine of the 41 have errors) stays in it; a file from scratch has none."""
+    paths = assets(shared, group)[::3]
     outs = []
     for path in paths:
         character = loaded(path)

@@ -13,7 +13,6 @@ from bunraku.kinematics.contacts import (
     body_scale,
     contact_heights,
     contact_joints,
-    contact_spans,
     contacts_from_positions,
     detect_contacts,
     foot_joints,
@@ -108,14 +107,6 @@ def test_size_without_the_role_hips_comes_from_where_the_legs_meet() -> None:
 
 def test_one_frame_stands_if_it_is_low() -> None:
     assert detect_contacts(rest_motion(legs())).all()
-
-
-def test_spans_are_half_open_and_in_order() -> None:
-    contacts = torch.zeros(6, 4, dtype=torch.bool)
-    contacts[[0, 1, 4], 0] = True
-    contacts[3:, 1] = True
-    contacts[:, 2] = True
-    assert contact_spans(contacts) == [[range(2), range(4, 5)], [range(3, 6)], [range(6)], []]
 
 
 @pytest.mark.parametrize("offset", [-0.04, 0.0, 0.07])

@@ -12,13 +12,14 @@ from bunraku.errors import RoleMissing
 from bunraku.evaluate.quality import check
 from bunraku.files.gltf import load_character
 from bunraku.kinematics.contacts import contact_joints
-from bunraku.kinematics.forward import forward_kinematics, rest_poses
+from bunraku.kinematics.forward import forward_kinematics, pose_joints, rest_poses
 from bunraku.kinematics.hinges import hinge_angles
 from bunraku.kinematics.library import skeleton
 from bunraku.kinematics.motion import Motion, rest_motion
 from bunraku.kinematics.retarget import retarget
-from bunraku.kinematics.skeleton import Skeleton
-from bunraku.kinematics.transfer import role_joint
+from bunraku.kinematics.skeleton import SIDES, Skeleton
+from bunraku.kinematics.stance import measure_legs
+from bunraku.kinematics.transfer import compose_turns, role_joint, transferred_turns
 from bunraku.kinematics.walk import walk
 from bunraku.math.rotations import exp_quat, geodesic_distance, quat_distance, quat_multiply, quat_rotate, yaw_quat
 from tests.cmu import load_cmu
@@ -304,3 +305,43 @@ def test_a_jumping_robot_is_no_rougher_than_its_source(shared: Path) -> None:
     report = check(retarget(source, skeleton("g1")))
     assert report["jerk_mean"] < 0.8 * check(source)["jerk_mean"]
     assert report["penetration_max"] < 3
+
+
+def on_three_boned_legs(body: Skeleton) -> Skeleton:
+    """Legs as animals and some robots have them: at rest the knee is far in front, a long second bone leads back, a third one down to the ankle."""
+    p = rest_poses(body).p_world_joint
+    joints, parents, places = [], [], []
+    for j, name in enumerate(body.joints):
+        parent = -1 if body.parents[j] < 0 else joints.index(body.joints[body.parents[j]])
+        for side in SIDES:
+            if j == body.role(f"{side}_foot"):
+                joints.append(f"{side}_hock")
+                parents.append(parent)
+                places.append(p[j] + torch.tensor([0.0, 0.20, -0.15]))
+                parent = len(joints) - 1
+        joints.append(name)
+        parents.append(parent)
+        places.append(p[j] + torch.tensor([0.0, 0.1, 0.3]) * (j in (body.role("left_knee"), body.role("right_knee"))))
+    offsets = [place - (places[parent] if parent >= 0 else torch.zeros(3)) for place, parent in zip(places, parents, strict=True)]
+    roles = {role: joints.index(body.joints[j]) for role, j in body.roles.items()}
+    return Skeleton(name="three-boned", joints=tuple(joints), parents=tuple(parents), offsets=torch.stack(offsets), roles=roles)
+
+
+def test_legs_of_three_bones_straighten() -> None:
+    """Only the bone above the ankle was given the turn of the shin: the knee kept its bend, and the body hung above the ground on bent legs."""
+    source, target = skeleton("soma30"), on_three_boned_legs(skeleton("soma30"))
+    standing = forward_kinematics(rest_motion(source))
+    legs = compose_turns(target, transferred_turns(source, standing, target), 1)
+    p = pose_joints(target, target.offsets[0].expand(1, 3), legs).p_world_joint[0]
+    for side in SIDES:
+        longest = (p[target.role(f"{side}_hip")] - p[target.role(f"{side}_foot")]).norm()
+        assert longest == pytest.approx(measure_legs(target).length, rel=0.01)
+
+
+@pytest.mark.parametrize("sequence", ["144_21", "136_30"])
+@pytest.mark.parametrize("name", ["Woman_Casual", "Mech_George"])
+def test_feet_without_toes_stand_as_still(shared: Path, sequence: str, name: str) -> None:
+    """Nailed for as long as heel *or* toe touched, a lifted heel made a slide of the whole stance: up to 32 cm/s on the robot."""
+    source = load_cmu(shared, sequence)[:150]
+    target = load_character(shared / "data" / "rigged_assets" / "humanoids" / f"{name}.glb").skeleton
+    assert check(retarget(source, target))["skate"] < 1.0

@@ -39,17 +39,6 @@ def contacts_from_positions(skeleton: Skeleton, p_world_joint: Float[Tensor, "F 
     return contacts
 
 
-def contact_spans(contacts: Bool[Tensor, "F 4"]) -> list[list[range]]:
-    """The unbroken contacts of each column, as half-open frame ranges in order: `range(3, 9)` stands from frame 3 to frame 8."""
-    edge = torch.zeros_like(contacts[:1], dtype=torch.int8)
-    steps = torch.diff(contacts.to(torch.int8), dim=0, prepend=edge, append=edge)
-    spans = []
-    for column in steps.unbind(-1):
-        starts, ends = (column == 1).nonzero()[:, 0].tolist(), (column == -1).nonzero()[:, 0].tolist()
-        spans.append([range(start, end) for start, end in zip(starts, ends, strict=True)])
-    return spans
-
-
 def ground_height(motion: Motion) -> float:
     """An estimate [m] of the height on which the feet of this clip stand; 0 where the clip was set on y = 0."""
     return ground_from_positions(motion.skeleton, forward_kinematics(motion).p_world_joint, motion.fps)

@@ -81,7 +81,7 @@ def plan_foot(side: str, source: Skeleton, poses: WorldPoses, contacts: Bool[Ten
     on_toe = contacts[:, CONTACT_ROLES.index(f"{side}_toe")]
     if not (source.has(f"{side}_toe") and legs.foot_length):
         planted = _bridge(on_foot | on_toe, fps)
-        held = _held(side, "foot", source, poses, _spans(planted))
+        held = _held(side, "foot", source, poses, _flat_or_whole(_spans(planted), _bridge(on_foot, fps)))
         p_foot = _nail(p_foot, [(span, _on_sole(_spot(p_foot, span, on_foot), legs.foot_height, scale)) for span in held])
         return FootPlan(
             p_world_foot=_not_through_ground(p_foot, legs.foot_height, scale), p_world_toe=None, foot_planted=planted, toe_planted=torch.zeros_like(planted)
@@ -137,6 +137,11 @@ def _flat_spots(p_foot: Tensor, p_toe: Tensor, span: range, flat: Tensor, foot_l
     along = (toe - foot) * torch.tensor([1.0, 0.0, 1.0]).to(foot)
     excess = (foot_length - along.norm()) * torch.nn.functional.normalize(along, dim=0) / 2
     return foot - excess, toe + excess
+
+
+def _flat_or_whole(spans: list[range], flat: Bool[Tensor, " F"]) -> list[range]:
+    """Of each stance the part in which the foot lies flat, or all of it where it never does: an ankle above raised heels moves without sliding."""
+    return [part for span in spans for part in _spans(flat, span) or [span]]
 
 
 def _spot(p: Tensor, span: range, preferred: Tensor) -> Float[Tensor, "3"]:

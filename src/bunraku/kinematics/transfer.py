@@ -39,8 +39,9 @@ def transferred_turns(source: Skeleton, poses: WorldPoses, target: Skeleton) -> 
         for part in ("collar", "shoulder", "elbow", "hand", "hip", "knee", "foot", "toe"):
             role = f"{side}_{part}"
             if source.has(role) and target.has(role) and not (part == "hand" and _is_one_of_many(target, target.role(role))):
-                joint = role_joint(target, role)
-                turns[joint] = away[:, role_joint(source, role)] @ R_target[joint]
+                # also the role's own joint: where several share a shin, as in an animal's leg, it is the one that stands bent at rest
+                for joint in {target.role(role), role_joint(target, role)}:
+                    turns[joint] = away[:, role_joint(source, role)] @ R_target[joint]
     return turns
 
 

@@ -20,7 +20,7 @@ from bunraku.kinematics import library
 from bunraku.kinematics.from_poses import alike
 from bunraku.kinematics.skeleton import ROLES, Skeleton
 from bunraku.rig.character import Character
-from bunraku.rig.rig import rig_for
+from bunraku.rig.rig import rig_for, with_toe_tips
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,10 +50,12 @@ def load_character(path: str | os.PathLike[str]) -> Character:
     weighted = {joint for surface in surfaces for joint in followed_joints(surface)}
     armature = build_armature(document, joints, A_bind, weighted, A_world_node)
     mesh, weights, notes = assemble(document, surfaces, armature, bound, A_world_node)
+    recalled = _recalled(document, min(skins), armature.skeleton)
+    skeleton = with_toe_tips(recalled, mesh.vertices, weights) if recalled is armature.skeleton else recalled
     return Character(
         name=document.path.stem,
         mesh=mesh,
-        rig=rig_for(_recalled(document, min(skins), armature.skeleton), weights),
+        rig=rig_for(skeleton, weights),
         source=GltfSource(document=document, nodes=armature.nodes),
         clips=clip_names(document),
         notes={**armature.notes, **notes},
