@@ -100,6 +100,17 @@ def test_check_prints_a_table_json_and_an_exit_code(files: Path, capsys: pytest.
     assert run("check", files / "walk.npz", "--fail-on", "speed<100") == 1
 
 
+def test_check_says_which_of_several_animations_it_measured(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hero = bunraku.load_character(files / "walk.glb")
+    bunraku.save_character(hero, tmp_path / "two.glb", bunraku.walk(hero.skeleton, seconds=2.0), clip="second")
+    assert run("check", tmp_path / "two.glb") == 0
+    assert "'A person walks forward.', the first of 2" in capsys.readouterr().err
+    assert run("check", tmp_path / "two.glb", "--clip", "second", "--json") == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["notes"].get("clip") is None
+    assert said["metrics"]["duration"] == pytest.approx(2.0)
+
+
 BAD = {
     "missing": (["info", "nowhere.bvh"], "no file"),
     "suffix": (["info", "note.txt"], "no known suffix"),

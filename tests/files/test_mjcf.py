@@ -195,6 +195,15 @@ def test_what_is_no_robot_is_refused(tmp_path: Path, text: str) -> None:
         load_text(tmp_path, text)
 
 
+def test_doubts_about_dynamics_are_not_told(tmp_path: Path, recwarn: pytest.WarningsRecorder) -> None:
+    """MuJoCo warns of a singular inertia where links lie far apart; places and axes are all that is asked for."""
+    hinged = '<joint axis="0 1 0"/><geom size=".1"/>'
+    inner = f'<body name="a" pos="1e8 0 0">{hinged}<body name="b" pos="0 0 .1">{hinged}</body></body>'
+    robot = load_text(tmp_path, f'<mujoco><worldbody><body name="base"><freejoint/><geom size=".1"/>{inner}</body></worldbody></mujoco>')
+    assert len(robot) == 3
+    assert not recwarn.list
+
+
 @pytest.mark.parametrize("place", ['pos="0 0 nan"', 'pos="0 0 1" gravcomp="NaN"'])
 def test_a_nan_is_refused_without_a_log_file(tmp_path: Path, place: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
     """MuJoCo writes MUJOCO_LOG.TXT into the current folder and prints, unless its warnings are taken from it."""

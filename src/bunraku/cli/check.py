@@ -10,8 +10,9 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import sys
 
-from bunraku.cli.shared import add_reading_arguments, reading
+from bunraku.cli.shared import add_reading_arguments, reading, say_notes
 from bunraku.errors import BadValue
 
 HELP = "measure how plausible a motion is"
@@ -31,12 +32,15 @@ def run(args: argparse.Namespace) -> int:
     if not math.isfinite(args.ground):
         raise BadValue(f"the height of the floor is a number of metres; got {args.ground}.")
     limits = api.parse_limits(args.fail_on) if args.fail_on and args.fail_on != "default" else None
-    report = api.check(api.load_motion(args.file, **reading(args)), ground=args.ground)
-    failures = report.failures(limits)
+    motion = api.load_motion(args.file, **reading(args))
+    report = api.check(motion, ground=args.ground)
+    failures, notes = report.failures(limits), motion.provenance.notes
     if args.json:
-        print(json.dumps({"file": args.file, **report.to_dict(), "failures": failures}, indent=1, ensure_ascii=False))
+        print(json.dumps({"file": args.file, **report.to_dict(), "failures": failures, "notes": dict(notes)}, indent=1, ensure_ascii=False))
     else:
         _print_table(args.file, report, failures)
+        sys.stdout.flush()
+        say_notes(notes)
     return 1 if args.fail_on and failures else 0
 
 

@@ -56,7 +56,11 @@ def say_written(motion: Motion, path: str, lost: Mapping[str, str], known: Colle
     `known` are topics of notes that the user knows about already.
     """
     print(f"{path}: {len(motion)} frames at {motion.fps:g} fps, {len(motion.skeleton)} joints of '{motion.skeleton.name}'")
-    for topic, note in {**motion.provenance.notes, **lost}.items():
-        if topic not in known:
-            print(f"  note: {topic}: {note}", file=sys.stderr)
+    say_notes({topic: note for topic, note in {**motion.provenance.notes, **lost}.items() if topic not in known})
     return 0
+
+
+def say_notes(notes: Mapping[str, str]) -> None:
+    """What a reader assumed or a writer left out, one line each."""
+    for topic, note in notes.items():
+        print(f"  note: {topic}: {note}", file=sys.stderr)

@@ -21,6 +21,7 @@ from bunraku.errors import FormatProblem
 
 _REFUSED = 3
 _PATIENCE = 600  # [s]
+_LONGEST = 240  # [characters] of what is said about a file: USD quotes the whole line in which it stumbled
 _LEAST_MEMORY = 4 << 30  # [bytes] and eight times what the file has: a few bytes may claim an array of any size
 
 
@@ -64,7 +65,8 @@ def answer(what: str, read: Callable[..., Mapping[str, np.ndarray]]) -> NoReturn
 
 
 def _refuse(sentence: str) -> int:
-    print(" ".join(sentence.split()), file=sys.stderr)
+    sentence = " ".join(sentence.split())
+    print(sentence if len(sentence) <= _LONGEST else f"{sentence[:_LONGEST]}…", file=sys.stderr)
     return _REFUSED
 
 

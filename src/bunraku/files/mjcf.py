@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import os
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -30,7 +31,6 @@ from bunraku.kinematics.roles import infer_roles, with_roles
 from bunraku.kinematics.skeleton import Hinges, Skeleton
 from bunraku.math.rotations import matrix_to_quat, quat_normalize, quat_rotate, quat_to_matrix
 
-ROBOT_SUFFIXES = (".xml", ".mjcf", ".urdf")
 _CAPSULE = 0.03  # [m] radius of the bones of a written robot; joint tips get a ball of this size
 _MOST_COPIES = 10_000  # a few bytes of XML may ask for a thousand million bodies
 _COPIES = re.compile(rb"""<(?:replicate|composite|flexcomp)\b[^>]*?\bcount\s*=\s*["']([^"']*)["']""")
@@ -118,7 +118,9 @@ def _compile(path: Path) -> Any:
         spec.compiler.fusestatic = False  # fixed links stay: they may be the hands and feet
         spec.compiler.boundmass, spec.compiler.boundinertia = 1e-3, 1e-6  # massless links are no problem for kinematics
         spec.compiler.balanceinertia = True
-        return spec.compile()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # MuJoCo's doubts are about masses and forces; only places and axes are asked for here
+            return spec.compile()
     except (ValueError, RuntimeError, TypeError, mujoco.FatalError) as error:  # a name that is not UTF-8 is a ValueError too
         reason = " ".join(str(error).split())[:300]
         raise FormatProblem(f"MuJoCo cannot read '{path}': {reason}. A robot is described by an MJCF (.xml) or URDF (.urdf) file.") from error

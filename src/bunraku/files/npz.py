@@ -7,7 +7,8 @@ before right), `global_root_heading` (T 2: cos and sin of the hips' heading). Wh
 The release says neither frame rate nor skeleton. We add `fps` and one text `bunraku`: JSON with the whole skeleton and the
 motion's provenance, and `local_translations` (T J 3) where bones stretch. Numbers are float32, as in the release. A file without
 our text is taken for one of the released skeletons by its joint count, its bones are measured against that skeleton, and the
-guess is noted.
+guess is noted. The release always stores contacts: those that had to be detected are marked (`"contacts": "detected"`) and read back
+as not known.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ from bunraku.math.rotations import matrix_to_quat, nearest_rotation, quat_contin
 RELEASED_FPS = 30.0
 ROTATION_KEYS = ("local_rot_mats", "global_rot_mats")
 _RELEASED = {30: "soma30", 77: "soma77", 34: "g1", 22: "smplx22"}  # joint count → skeleton, for files that do not say
+_DETECTED = "detected"
 _COPY_COLUMNS = (0, 1, 3, 4)  # of six contact columns, those that are no copies
 _BONE_TOLERANCE = 0.01  # [m] between stored joints and those of the guessed skeleton
 _DRIFT = 1e-3  # above this, R Rᵀ − 1 is no rounding error; above fifty times that, R is no rotation
@@ -70,7 +72,7 @@ def load_npz(path: str | os.PathLike[str], *, sample: int | None = None, fps: fl
         root_position=p_root,
         quats=quat_continuous(matrix_to_quat(R).transpose(0, 1)).transpose(0, 1),
         translations=translations,
-        contacts=_contacts(archive, sample, batch, frames),
+        contacts=None if meta.get("contacts") == _DETECTED else _contacts(archive, sample, batch, frames),
         provenance=provenance_from_json(meta.get("provenance"), str(path)).noted(**notes, **rate_notes),
     )
 
@@ -98,7 +100,8 @@ def save_npz(motion: Motion, path: str | os.PathLike[str]) -> None:
         arrays["local_translations"] = motion.translations
     stored = {name: value.detach().cpu().numpy() for name, value in arrays.items()}
     stored["fps"] = np.array(float(motion.fps))
-    stored[KEY] = np.array(json.dumps({"skeleton": skeleton_to_json(motion.skeleton), "provenance": provenance_to_json(motion.provenance)}))
+    meta = {"skeleton": skeleton_to_json(motion.skeleton), "provenance": provenance_to_json(motion.provenance)}
+    stored[KEY] = np.array(json.dumps(meta if motion.contacts is not None else {**meta, "contacts": _DETECTED}))
     write_archive(path, stored)
 
 
