@@ -118,7 +118,7 @@ def glb_row() -> Row:
 def robot_row() -> Row:
     """Hinge angles of a 4 s G1 clip from the world poses of pelvis, torso, feet, hands and knees, which a real clip of it has.
 
-    mink solves frame by frame from the frame before, five steps each. Both must end within 5 mm of the feet.
+    mink solves frame by frame from the frame before, five steps each and sixty for the first. Both must end within 5 mm of the feet.
     """
     clip = retarget(walk(skeleton("soma30"), seconds=4.0), skeleton("g1"))
     body, poses = clip.skeleton, forward_kinematics(clip)
@@ -151,14 +151,14 @@ def follow_with_mink(clip: Motion, poses: WorldPoses, followed: list[int]) -> Mo
     body = clip.skeleton
     model = mujoco.MjModel.from_xml_string(mjcf_from_skeleton(body))
     configuration, limits = mink.Configuration(model), [mink.ConfigurationLimit(model)]
-    tasks = [mink.FrameTask(body.joints[joint], "body", position_cost=100, orientation_cost=3, lm_damping=1e-6) for joint in followed]
+    tasks = [mink.FrameTask(body.joints[joint], "body", position_cost=100, orientation_cost=3, lm_damping=1e-3) for joint in followed]
     p = vectors_to(Frame.Z_UP_X_FORWARD, poses.p_world_joint).double().numpy()
     quats = matrix_to_quat(rotations_to(Frame.Z_UP_X_FORWARD, poses.R_world_joint)).double().numpy()
     qpos = np.zeros((len(clip), model.nq))
     for frame in range(len(clip)):
         for task, joint in zip(tasks, followed, strict=True):
             task.set_target(mink.SE3(np.concatenate([quats[frame, joint], p[frame, joint]])))
-        for _ in range(5):
+        for _ in range(5 if frame else 60):
             configuration.integrate_inplace(mink.solve_ik(configuration, tasks, 1.0, "daqp", limits=limits), 1.0)
         qpos[frame] = configuration.q
     return motion_from_qpos(body, torch.from_numpy(qpos).float(), clip.fps)
