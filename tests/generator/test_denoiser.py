@@ -81,3 +81,30 @@ def test_the_body_does_not_train_the_root() -> None:
     out[..., 5:].sum().backward()
     assert all(p.grad is None or not p.grad.any() for p in denoiser.root_net.parameters())
     assert all(p.grad.any() for p in denoiser.body_net.parameters())
+
+
+@pytest.mark.parametrize("stages", [1, 2])
+def test_filters_behind_the_outputs_take_the_jitter_out(stages: int) -> None:
+    def jitter(**filters: float) -> torch.Tensor:
+        """The spread of second differences of each column."""
+        denoiser = denoiser_of(config=DenoiserConfig(backbone=SMALL, stages=stages, **filters))  # type: ignore[arg-type]
+        guess = denoiser(torch.randn(2, 60, 369, generator=torch.Generator().manual_seed(1)), torch.tensor([10, 900]), condition())
+        return guess.diff(dim=1).diff(dim=1).std(dim=1).mean(dim=0)
+
+    plain, filtered = jitter(), jitter(path_smoothing=3.0, pose_smoothing=1.0)
+    assert (filtered[[0, 2]] < 0.05 * plain[[0, 2]]).all()
+    rest = [column for column in range(369) if column not in (0, 2)]
+    assert (filtered[rest] < 0.6 * plain[rest]).all()
+    assert (filtered[rest] > 0.05 * plain[rest]).all()
+    only_path = jitter(path_smoothing=3.0)
+    torch.testing.assert_close(only_path[rest][:3], plain[rest][:3])
+
+
+def test_what_lies_beyond_a_clip_does_not_reach_it_through_the_filters() -> None:
+    denoiser = denoiser_of(config=DenoiserConfig(backbone=SMALL, path_smoothing=3.0, pose_smoothing=1.0))
+    x, level = torch.randn(1, 20, 369), torch.tensor([500])
+    told = replace(condition(), text=torch.zeros(1, 1, SMALL.text_width), heading=torch.zeros(1))
+    padded = torch.cat([x, torch.full((1, 9, 369), 50.0)], dim=1)
+    valid = torch.arange(29)[None] < 20
+    alone, among = denoiser(x, level, told), denoiser(padded, level, replace(told, valid=valid))
+    torch.testing.assert_close(among[:, :20], alone, atol=1e-4, rtol=0)

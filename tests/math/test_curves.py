@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bunraku.math.curves import interpolate, interpolate_quats, resample_times, smooth_step, velocity
+from bunraku.math.curves import interpolate, interpolate_quats, low_pass, low_pass_kernel, resample_times, smooth_step, velocity
 from bunraku.math.rotations import exp_quat, log_quat, quat_distance, quat_normalize
 
 RATES = st.sampled_from([24.0, 25.0, 29.97, 30.0, 50.0, 60.0, 100.0, 120.0, 7.3])
@@ -94,3 +96,36 @@ def test_interpolation_passes_gradients() -> None:
     v = torch.randn(4, 3, dtype=torch.float64, requires_grad=True)
     times = torch.tensor([0.0, 0.4, 1.9, 3.0], dtype=torch.float64)
     assert torch.autograd.gradcheck(lambda v: log_quat(interpolate_quats(exp_quat(v), times)), (v,))
+
+
+# --- low-pass filter -------------------------------------------------------------------------------------------------
+
+SIGMAS = st.sampled_from([0.5, 1.0, 2.0, 3.0])
+
+
+@given(st.integers(1, 60), SIGMAS)
+def test_lines_pass_the_filter_up_to_their_ends(frames: int, sigma: float) -> None:
+    line = torch.arange(float(frames))[None, :, None] * torch.tensor([0.3, -2.0]) + torch.tensor([1.0, 5.0])
+    filtered = low_pass(line, low_pass_kernel(sigma))
+    if frames > math.ceil(5 * sigma):
+        torch.testing.assert_close(filtered, line, atol=1e-4, rtol=0)
+    assert torch.isfinite(filtered).all()
+    assert filtered.shape == line.shape
+
+
+def test_cubics_pass_inside_and_noise_does_not() -> None:
+    x = torch.linspace(-1, 1, 101, dtype=torch.float64)[None, :, None]
+    cubic = 2 * x**3 - x**2 + 0.5 * x
+    torch.testing.assert_close(low_pass(cubic, low_pass_kernel(3.0))[:, 15:-15], cubic[:, 15:-15], atol=1e-5, rtol=0)
+    noise = torch.randn(1, 5000, 1)
+    jitter = [float(v.diff(dim=1).diff(dim=1).std()) for v in (noise, low_pass(noise, low_pass_kernel(3.0)))]
+    assert jitter[1] < 0.05 * jitter[0]
+
+
+@given(st.integers(1, 30), st.integers(0, 12), SIGMAS)
+def test_padding_does_not_reach_into_a_filtered_curve(frames: int, padding: int, sigma: float) -> None:
+    curve = torch.randn(1, frames, 3)
+    padded = torch.cat([curve, torch.full((1, padding, 3), 100.0)], dim=1)
+    valid = torch.arange(frames + padding)[None] < frames
+    kernel = low_pass_kernel(sigma)
+    torch.testing.assert_close(low_pass(padded, kernel, valid)[:, :frames], low_pass(curve, kernel))

@@ -109,8 +109,8 @@ class EncoderLayer(nn.Module):
         self.feed_out = nn.Linear(config.feed_width, config.width)
         self.attention_norm = nn.LayerNorm(config.width)
         self.feed_norm = nn.LayerNorm(config.width)
-        self.q_norm = nn.RMSNorm(config.width // config.heads) if config.qk_norm else nn.Identity()
-        self.k_norm = nn.RMSNorm(config.width // config.heads) if config.qk_norm else nn.Identity()
+        self.q_norm = _HeadNorm(config.width // config.heads) if config.qk_norm else nn.Identity()
+        self.k_norm = _HeadNorm(config.width // config.heads) if config.qk_norm else nn.Identity()
         self.dropout = nn.Dropout(config.dropout)
 
     def forward(self, x: Float[Tensor, "B N C"], attendable: Bool[Tensor, "B 1 1 N"] | None) -> Float[Tensor, "B N C"]:
@@ -128,6 +128,13 @@ class EncoderLayer(nn.Module):
 
     def _feed(self, x: Tensor) -> Tensor:
         return self.dropout(self.feed_out(self.dropout(F.gelu(self.feed_in(x.to(self.feed_in.weight.dtype))))))
+
+
+class _HeadNorm(nn.RMSNorm):
+    """A norm in the number format of what it is given: with two formats, PyTorch has no fused kernel for it."""
+
+    def forward(self, x: Float[Tensor, "B H N C"]) -> Float[Tensor, "B H N C"]:
+        return F.rms_norm(x, self.normalized_shape, self.weight.to(x.dtype), self.eps)
 
 
 def position_codes(rows: int, width: int) -> Float[Tensor, "N C"]:

@@ -20,6 +20,7 @@ from bunraku.generator.backbone import Backbone, BackboneConfig
 from bunraku.generator.features import LOCAL_ROOT_WIDTH, ROOT_WIDTH, FeatureLayout, local_root
 from bunraku.generator.stats import Stats
 from bunraku.kinematics.heading import heading_vector
+from bunraku.math.curves import low_pass, low_pass_kernel
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,6 +30,9 @@ class DenoiserConfig:
     backbone: BackboneConfig = field(default_factory=BackboneConfig)
     stages: Literal[1, 2] = 2
     body_sees: Literal["local_root", "global_root"] = "local_root"
+    # [frames] sigmas of low-pass filters behind the outputs, ours: x and z of the root are smooth by definition, the rest nearly so
+    path_smoothing: float = 0.0  # of x and z of the root; 0: no filter, as released
+    pose_smoothing: float = 0.0  # of all else
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -50,6 +54,8 @@ class Denoiser(nn.Module):
     root_scale: Tensor
     local_mean: Tensor
     local_scale: Tensor
+    path_filter: Tensor | None
+    pose_filter: Tensor | None
 
     def __init__(self, config: DenoiserConfig, layout: FeatureLayout, stats: Stats) -> None:
         super().__init__()
@@ -59,6 +65,8 @@ class Denoiser(nn.Module):
         if config.stages == 2:
             seen = LOCAL_ROOT_WIDTH if config.body_sees == "local_root" else ROOT_WIDTH
             self.body_net = Backbone(config.backbone, width_in=seen + layout.body_width + layout.width, width_out=layout.body_width)
+        for name, sigma in (("path", config.path_smoothing), ("pose", config.pose_smoothing)):
+            self.register_buffer(f"{name}_filter", low_pass_kernel(sigma) if sigma else None, persistent=False)
         for name, spread in (("root", stats.global_root), ("local", stats.local_root)):
             self.register_buffer(f"{name}_mean", spread.mean.clone(), persistent=False)
             self.register_buffer(f"{name}_scale", spread.scale.clone(), persistent=False)
@@ -69,17 +77,30 @@ class Denoiser(nn.Module):
             x = torch.where(condition.mask, condition.observed, x)
         embedded = self.embed(condition) if condition.embedded is None else condition.embedded
         first = self.root_net(torch.cat([x, mask], dim=-1), level, embedded[0], condition.valid)
+        first = self._smoothed(first, condition.valid)
         if self.config.stages == 1:
             return first
         # the root is not trained through the body: the first stage answers for itself alone
         seen = self._as_body_sees(first.detach(), condition.valid)
         body = self.body_net(torch.cat([seen, x[..., self.layout.body], mask], dim=-1), level, embedded[1], condition.valid)
-        return torch.cat([first, body], dim=-1)
+        return torch.cat([first, body if self.pose_filter is None else low_pass(body, self.pose_filter, condition.valid)], dim=-1)
 
     def embed(self, condition: Condition) -> tuple[Float[Tensor, "B P C"], ...]:
         """Text and heading as each stage takes them: the same at every step of a run, so a run needs it once."""
         nets = [self.root_net] if self.config.stages == 1 else [self.root_net, self.body_net]
         return tuple(net.embed(condition.text, heading_vector(condition.heading)) for net in nets)
+
+    def _smoothed(self, first: Float[Tensor, "B F _"], valid: Bool[Tensor, "B F"] | None) -> Float[Tensor, "B F _"]:
+        """What the first stage gave, through the filters: x and z of the root through one, the other columns through the other."""
+        if self.path_filter is None and self.pose_filter is None:
+            return first
+        x, y, z, rest = first.split([1, 1, 1, first.shape[-1] - 3], dim=-1)
+        path, pose = torch.cat([x, z], dim=-1), torch.cat([y, rest], dim=-1)
+        if self.path_filter is not None:
+            path = low_pass(path, self.path_filter, valid)
+        if self.pose_filter is not None:
+            pose = low_pass(pose, self.pose_filter, valid)
+        return torch.cat([path[..., :1], pose[..., :1], path[..., 1:], pose[..., 1:]], dim=-1)
 
     def _as_body_sees(self, root: Float[Tensor, "B F 5"], valid: Bool[Tensor, "B F"] | None) -> Float[Tensor, "B F _"]:
         if self.config.body_sees == "global_root":

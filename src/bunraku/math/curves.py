@@ -1,9 +1,11 @@
-"""Values along time: resampling and finite differences. Time runs along one named axis, frame i at i / fps seconds."""
+"""Values along time: resampling, finite differences and smoothing. Time runs along one named axis, frame i at i / fps seconds."""
 
 from __future__ import annotations
 
+import math
+
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from bunraku.math.rotations import slerp
@@ -47,3 +49,31 @@ def smooth_step(t: Float[Tensor, "..."]) -> Float[Tensor, "..."]:
     """0 below 0, 1 above 1, in between the cubic with flat ends."""
     t = t.clamp(0, 1)
     return t * t * (3 - 2 * t)
+
+
+def low_pass_kernel(sigma: float) -> Float[Tensor, " K"]:
+    """Weights of a smooth low-pass filter; it lets waves pass that are longer than about 6 `sigma` [frames].
+
+    A Gaussian times (3 − x² / σ²) / 2: its second moment vanishes, so cubics pass unchanged and slow curves lose nothing.
+    """
+    radius = math.ceil(5 * sigma)
+    x = torch.arange(-radius, radius + 1, dtype=torch.float64) / sigma
+    kernel = torch.exp(-(x**2) / 2) * (3 - x**2) / 2
+    return (kernel / kernel.sum()).float()
+
+
+def low_pass(values: Float[Tensor, "B F C"], kernel: Float[Tensor, " K"], valid: Bool[Tensor, "B F"] | None = None) -> Float[Tensor, "B F C"]:
+    """Curves filtered along time. Beyond their ends they go on point-mirrored, so straight lines stay straight up to the last frame.
+
+    `valid` marks the frames of each curve, the first ones; None: all. Frames that are not valid come out as anything.
+    """
+    radius, frames = len(kernel) // 2, values.shape[1]
+    last = torch.full((len(values), 1), frames - 1, device=values.device) if valid is None else valid.sum(dim=1, keepdim=True) - 1
+    at = torch.arange(-radius, frames + radius, device=values.device)[None].expand(len(values), -1)
+    inside = torch.minimum(torch.maximum(at, -last), 2 * last)  # a curve shorter than the filter is mirrored once and then stands still
+    index = torch.where(inside < 0, -inside, torch.where(inside > last, 2 * last - inside, inside))
+    ends = torch.where(inside < 0, torch.zeros_like(last), last)
+    rows = values.gather(1, index[..., None].expand(-1, -1, values.shape[2]))
+    edge = values.gather(1, ends[..., None].expand(-1, -1, values.shape[2]))
+    rows = torch.where((inside != index)[..., None], 2 * edge - rows, rows)
+    return torch.nn.functional.conv1d(rows.transpose(1, 2).flatten(0, 1)[:, None], kernel.to(rows)[None, None]).reshape(len(values), -1, frames).transpose(1, 2)
