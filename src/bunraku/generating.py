@@ -25,6 +25,7 @@ from bunraku.kinematics.motion import Motion, rest_motion
 from bunraku.kinematics.skeleton import Skeleton
 from bunraku.rig.character import Character
 from bunraku.timeline import Constraint, Prompt, Timeline, parse_prompt
+from bunraku.timeline.document import ReleasedConstraints
 from bunraku.timeline.prompt import DEFAULT_SECONDS, check_count
 
 PathLike = str | os.PathLike[str]
@@ -116,7 +117,10 @@ def load_model(model: PathLike | None = None, *, text_encoder: str | None = None
 def timeline_of(prompt: Prompts, **asking: Unpack[Asking]) -> Timeline:
     """All that is asked for as one value."""
     told = {name: value for name, value in asking.items() if value is not None and name not in ("seconds", "constraints")}
-    constraints = tuple(asking.get("constraints", ()))
+    given = asking.get("constraints", ())
+    constraints = tuple(given)
+    if isinstance(given, ReleasedConstraints):
+        told["first_wins"] = True
     if isinstance(prompt, Timeline):
         if "seconds" in asking:
             raise BadValue("a Timeline's prompts say themselves how long they last; leave seconds out.")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -83,6 +84,15 @@ def test_the_suffix_chooses_the_format(folder: Path, out: str, model: str) -> No
     motion = made(out)
     assert len(motion) == 9
     assert motion.provenance.prompt == "walks." or out.endswith(".glb")
+
+
+def test_waiting_threads_leave_the_processor_to_others(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
+    assert run(folder, "a", "-o", "w.npz", "--seconds", 0.1) == 0
+    assert os.environ["OMP_WAIT_POLICY"] == "ACTIVE"
+    monkeypatch.delenv("OMP_WAIT_POLICY")
+    assert run(folder, "a", "-o", "w.npz", "--seconds", 0.1) == 0
+    assert os.environ["OMP_WAIT_POLICY"] == "PASSIVE"
 
 
 def test_samples_become_files_with_seeds_that_count_on(folder: Path) -> None:

@@ -39,6 +39,12 @@ def test_twenty_steps_of_second_order_are_worth_a_hundred_of_first(spread: float
     assert error(dpm_steps(SCHEDULE, 10), spread) < error(ddim_steps(SCHEDULE, 20), spread)
 
 
+@pytest.mark.parametrize("steps", [10, 12, 15, 20, 25])
+@pytest.mark.parametrize("spread", [1.0, 0.4, 0.05, 0.01])
+def test_second_order_halves_the_error_of_as_many_steps_of_first(spread: float, steps: int) -> None:
+    assert error(dpm_steps(SCHEDULE, steps), spread) < 0.5 * error(ddim_steps(SCHEDULE, steps), spread)
+
+
 @pytest.mark.parametrize("solver", ["ddim", "dpm"])
 @pytest.mark.parametrize("steps", [1, 2, 3, 10])
 def test_a_known_clean_signal_is_reached_exactly(solver: str, steps: int) -> None:

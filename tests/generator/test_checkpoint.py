@@ -12,7 +12,7 @@ from safetensors.torch import load_file, save_file
 
 from bunraku.errors import BunrakuError, FileProblem, FormatProblem
 from bunraku.generator.checkpoint import Model, load_model, our_name, save_model
-from bunraku.generator.denoiser import Condition
+from bunraku.generator.denoiser import Condition, Denoiser
 from tests.generator.tiny import denoiser_of
 
 CONFIG = """
@@ -58,9 +58,9 @@ _THEIR_NAMES = {
 }
 
 
-def released(folder: Path, skeleton: str = "SOMASkeleton30") -> Path:
+def released(folder: Path, skeleton: str = "SOMASkeleton30", of: Denoiser | None = None) -> Path:
     """A folder in the released layout, with random weights under the released names."""
-    denoiser = denoiser_of()
+    denoiser = denoiser_of() if of is None else of
     weights = {}
     for name, value in denoiser.state_dict().items():
         for pattern, theirs in _THEIR_NAMES.items():
@@ -96,6 +96,13 @@ def test_our_own_folder_comes_back(tmp_path: Path, dtype: torch.dtype) -> None:
     assert (back.name, back.text_encoder, back.max_seconds, back.denoiser.config) == ("tiny", "minilm", 7.5, model.denoiser.config)
     assert torch.allclose(run(back), run(model), atol=1e-6 if dtype == torch.float32 else 0.1)
     assert next(back.denoiser.parameters()).dtype == torch.float32
+
+
+def test_reading_a_model_draws_no_random_numbers(tmp_path: Path) -> None:
+    folder = released(tmp_path)
+    before = torch.get_rng_state()
+    load_model(folder)
+    assert torch.equal(torch.get_rng_state(), before)
 
 
 def test_every_released_name_finds_its_place(shared: Path) -> None:

@@ -138,6 +138,17 @@ def test_a_walk_with_noise_at_its_constraints(name: str, how: str) -> None:
     assert dict(cleaned.provenance.notes) == dict(given.provenance.notes)
 
 
+@pytest.mark.parametrize(("name", "at"), [("soma30", (7, 10, 18, 29, 30, 48)), ("g1", (5, 32, 33, 38, 43, 55)), ("smplx22", (0, 20, 21, 22, 39, 59))])
+def test_places_alone_with_noise_in_neighbouring_frames(name: str, at: tuple[int, ...]) -> None:
+    true = strides(name)
+    p, parts = places(true), ("left_hand", "right_hand", "left_foot", "right_foot", "left_hand", "hips")
+    targets: list[Constraint] = [
+        EffectorTarget(frames=torch.tensor([f]), effector=part, position=p[[f], true.skeleton.role(part)]) for f, part in zip(at, parts, strict=True)
+    ]
+    given = noisy(true, torch.tensor(at), "raw", seed=2)
+    assert_clean(cleanup(given, targets), given, targets)
+
+
 # --- each kind of constraint -----------------------------------------------------------------------------------------
 
 

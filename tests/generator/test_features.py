@@ -75,6 +75,12 @@ def test_the_local_root_turns_the_short_way_round_and_repeats_its_last_step() ->
     assert torch.allclose(short[0, 1, :3], short[0, 0, :3])
 
 
+def test_a_clip_of_one_frame_stands_still_whatever_is_in_the_padding() -> None:
+    root = torch.randn(1, 4, 5)
+    padded = local_root(root, 30.0, torch.tensor([[True, False, False, False]]))
+    assert torch.equal(padded[:, :1], local_root(root[:, :1], 30.0))
+
+
 def test_a_motion_of_another_skeleton_or_rate_is_refused() -> None:
     layout = FeatureLayout(skeleton=bunraku.skeleton("soma30"))
     with pytest.raises(SkeletonMismatch, match=r"30 joints.*smplx22"):

@@ -21,6 +21,12 @@ def test_only_the_products_inside_the_layers_get_coarser() -> None:
     assert not denoiser.exact
 
 
+def test_norms_of_queries_and_keys_run_in_the_format_of_the_products(recwarn: pytest.WarningsRecorder) -> None:
+    denoiser = place_denoiser(denoiser_of(norm="pre", qk_norm=True), device="cpu", precision="bfloat16")
+    sample(denoiser, [Request(frames=5, text=torch.randn(1, 24))], Sampling(steps=1))
+    assert not [str(warning.message) for warning in recwarn if "dtype" in str(warning.message)]
+
+
 def test_bfloat16_moves_joints_by_millimetres() -> None:
     exact = denoiser_of()
     coarse = place_denoiser(copy.deepcopy(exact), device="cpu", precision="bfloat16")

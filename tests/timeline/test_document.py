@@ -100,6 +100,15 @@ def test_both_formats_may_stand_side_by_side(tmp_path: Path) -> None:
     assert [type(c).__name__ for c in typed(tmp_path, *entries)] == ["RootPath", "Heading"]
 
 
+def test_whether_the_first_wins_is_kept(tmp_path: Path) -> None:
+    save_timeline(Timeline(prompts=(Prompt(text="walks."),), first_wins=True), tmp_path / "t.json")
+    assert load_timeline(tmp_path / "t.json", skeleton("soma30")).first_wins
+    (tmp_path / "meta.json").write_text('{"text": "walks.", "duration": 2}')
+    assert load_timeline(tmp_path / "meta.json", skeleton("soma30")).first_wins
+    (tmp_path / "t.json").write_text('{"bunraku_timeline": 1, "prompts": [{"text": "walks.", "seconds": 2}]}')
+    assert not load_timeline(tmp_path / "t.json", skeleton("soma30")).first_wins
+
+
 def test_fingers_come_and_go(tmp_path: Path) -> None:
     large = skeleton("soma77")
     save_constraints([some_constraint("pose", 1, large)], tmp_path / "c.json")

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.overrides import TorchFunctionMode
 
 from bunraku.errors import FileProblem, FormatProblem
 from bunraku.files.disk import read_text, write_bytes, write_text
@@ -91,7 +92,9 @@ def _load_ours(folder: Path) -> Model:
     tensors = read_tensors(folder / WEIGHTS)
     rows = {key.removeprefix("stats."): tensors.pop(key) for key in list(tensors) if key.startswith("stats.")}
     stats = _stats(rows, layout, folder / WEIGHTS)
-    denoiser = _filled(Denoiser(config, layout, stats), tensors, folder / WEIGHTS)
+    with _NoInit():
+        blank = Denoiser(config, layout, stats)
+    denoiser = _filled(blank, tensors, folder / WEIGHTS)
     return Model(name=name, denoiser=denoiser, text_encoder=text_encoder, max_seconds=max_seconds)
 
 
@@ -157,7 +160,9 @@ def _load_released(folder: Path) -> Model:
     except (KeyError, TypeError, ValueError, IndexError) as error:
         raise FormatProblem(f"'{folder / RELEASED}' lacks what a released model says of itself: {type(error).__name__} {error}.") from error
     _refuse_other_makes(made, folder / RELEASED)
-    denoiser = Denoiser(DenoiserConfig(backbone=backbone), layout, load_stats(stats_folder, layout))
+    stats = load_stats(stats_folder, layout)
+    with _NoInit():
+        denoiser = Denoiser(DenoiserConfig(backbone=backbone), layout, stats)
     tensors = {our_name(name): value for name, value in read_tensors(folder / WEIGHTS).items()}
     name = _released_name(folder)
     text_encoder = "llm2vec-float32" if name.endswith("v1.1") else "llm2vec"  # v1 saw its vectors in bfloat16
@@ -186,6 +191,16 @@ def _refuse_other_makes(made: Mapping[str, Any], path: Path) -> None:
 
 
 # --- files ------------------------------------------------------------------------------------------------------------
+
+
+class _NoInit(TorchFunctionMode):
+    """Leaves new layers as the memory is: random numbers for weights that are read from a file would take longer than reading them."""
+
+    def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None) -> Any:
+        given = kwargs or {}
+        if getattr(func, "__module__", None) == "torch.nn.init":
+            return args[0] if args else given["tensor"]
+        return func(*args, **given)
 
 
 def _filled(denoiser: Denoiser, tensors: Mapping[str, Tensor], path: Path) -> Denoiser:

@@ -12,7 +12,6 @@ approached as far as the body goes and named in `provenance.notes`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,7 +20,8 @@ from jaxtyping import Bool, Float
 from torch import Tensor
 
 from bunraku.errors import BadValue, BunrakuError, SkeletonMismatch
-from bunraku.evaluate.adherence import Adherence, adherence
+from bunraku.evaluate.adherence import adherence
+from bunraku.generator.missed import EXACT, EXACT_TURN, Numbering, note_on_slides, notes_on
 from bunraku.generator.wishes import Wishes
 from bunraku.kinematics.contacts import body_scale, contacts_from_positions
 from bunraku.kinematics.footing import Ground, Kept, Nail, height_over, nail_feet, within_reach
@@ -34,7 +34,6 @@ from bunraku.kinematics.steer import steer
 from bunraku.kinematics.warp import on_hinges, through_headings, through_places, through_poses, through_turns, without_jumps
 from bunraku.timeline.constraints import Constraint, PoseKey, RootPath
 
-EXACT, EXACT_TURN = 1e-3, math.radians(0.1)  # [m], [rad] a constraint that is missed by more than this is noted
 HARD, FIRM = 2e4, 4e3  # [1/m, 1/rad] how much constraints matter, and feet that stand
 SWINGING, SOFT = 15.0, 2.0  # [1/m] the path of a foot in the air, [1/rad] how it was turned
 STIFFNESS = {"spine": 60.0, "collar": 4.0, "shoulder": 1.5, "elbow": 1.0, "hand": 1.0, "leg": 1.0}  # [1/rad] against being turned
@@ -75,6 +74,7 @@ def cleanup_all(
     *,
     ground: Ground | float = 0.0,
     options: CleanupOptions = CleanupOptions(),
+    numbering: Sequence[Numbering] | None = None,
     on_progress: Callable[[float], None] | None = None,
 ) -> list[Motion]:
     """`cleanup` for many motions, each with its own constraints. All are checked before the first is touched."""
@@ -84,10 +84,11 @@ def cleanup_all(
     for motion, own in zip(motions, asked, strict=True):
         _check(motion, own)
     height: Ground = ground if callable(ground) else lambda x, z: torch.full_like(x, float(ground))
+    numbers = [Numbering()] * len(motions) if numbering is None else numbering
     cleaned = []
-    for k, (motion, own) in enumerate(zip(motions, asked, strict=True)):
+    for k, (motion, own, number) in enumerate(zip(motions, asked, numbers, strict=True)):
         with torch.no_grad():
-            cleaned.append(_cleaned(motion, own, height, options))
+            cleaned.append(_cleaned(motion, own, height, options, number))
         if on_progress is not None:
             on_progress((k + 1) / len(motions))
     return cleaned
@@ -108,7 +109,7 @@ def _check(motion: Motion, constraints: Sequence[Constraint]) -> None:
             raise SkeletonMismatch(f"constraint {k} is {other}; retarget the one to the other first.")
 
 
-def _cleaned(motion: Motion, constraints: Sequence[Constraint], ground: Ground, options: CleanupOptions) -> Motion:
+def _cleaned(motion: Motion, constraints: Sequence[Constraint], ground: Ground, options: CleanupOptions, number: Numbering) -> Motion:
     dtype, device = motion.quats.dtype, motion.quats.device
     given = motion.to("cpu", torch.float64)
     wishes = Wishes.of(given, constraints)
@@ -116,21 +117,15 @@ def _cleaned(motion: Motion, constraints: Sequence[Constraint], ground: Ground, 
     given = replace(given, contacts=None)
     warped = _warped(given, wishes)
     try:
-        done = _solved(given, warped, contacts, wishes, constraints, ground, options)
+        nails = [] if contacts is None or not options.feet else _nails(warped, contacts, wishes, ground)
+        done = _solved(given, warped, nails, wishes, constraints, options)
+        if slides := note_on_slides(nails, number):
+            done = replace(done, provenance=done.provenance.noted(slides=slides))
     except BunrakuError as problem:  # the solver met something it cannot handle; one clip must not take a batch down
         done = replace(warped, provenance=motion.provenance.noted(cleanup=f"feet and hands were left as they are: {problem}"))
-    notes = {f"constraint {k}": note for k, miss in enumerate(adherence(done, constraints)) if (note := _note(miss))}
+    notes = notes_on(adherence(done, constraints), number)
     contacts = None if contacts is None else contacts.to(device)
     return replace(done.to(dtype).to(device), contacts=contacts, provenance=done.provenance.noted(**notes))
-
-
-def _note(miss: Adherence) -> str | None:
-    what = type(miss.constraint).__name__
-    if miss.position > EXACT:
-        return f"{what} is missed by {miss.position * 100:.1f} cm at frame {miss.position_frame}: out of reach, or in conflict with another."
-    if miss.turn > EXACT_TURN:
-        return f"{what} is missed by {math.degrees(miss.turn):.1f} degrees at frame {miss.turn_frame}: out of reach, or in conflict with another."
-    return None
 
 
 # --- the whole body --------------------------------------------------------------------------------------------------
@@ -181,13 +176,10 @@ def _contacts(motion: Motion, wishes: Wishes, ground: Ground) -> Bool[Tensor, "F
 
 
 def _solved(
-    given: Motion, warped: Motion, contacts: Tensor | None, wishes: Wishes, constraints: Sequence[Constraint], ground: Ground, options: CleanupOptions
+    given: Motion, warped: Motion, nails: list[Nail], wishes: Wishes, constraints: Sequence[Constraint], options: CleanupOptions
 ) -> Motion:
     """Hips, spine, legs and arms of the warped motion, corrected until nothing is missed that can be reached."""
     body = warped.skeleton
-    nails = [] if contacts is None or not options.feet else _nails(warped, contacts, wishes, ground)
-    if slides := sorted({f"{nail.side} foot from frame {span.start} to {span.stop}" for nail in nails for span in nail.slides}):
-        warped = replace(warped, provenance=warped.provenance.noted(slides=f"left to slide, for they go too far to stand: {', '.join(slides[:9])}"))
     stiffness = _stiffness(body, wishes, legs=any(bool(nail.planted.any()) for nail in nails))
     if not stiffness:
         return warped

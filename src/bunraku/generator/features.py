@@ -163,6 +163,7 @@ def local_root(root: Float[Tensor, "B F 5"], fps: float, valid: Bool[Tensor, "B 
         frames = torch.arange(root.shape[1], device=root.device)
         last_step = (valid.sum(dim=1, keepdim=True) - 2).clamp_min(0)
         moves = moves.gather(1, torch.minimum(frames, last_step)[..., None].expand_as(moves))
+        moves = moves * (valid.sum(dim=1) > 1)[:, None, None]  # a clip of one frame stands still, whatever is in the padding behind it
     return torch.cat([moves, root[..., 1:2]], dim=-1)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
+from bunraku.generator.missed import Numbering
 from bunraku.generator.surroundings import Surroundings
 from bunraku.kinematics.edit import join, place
 from bunraku.kinematics.forward import forward_kinematics
@@ -33,14 +34,25 @@ def clean(clips: Sequence[Rough], on_progress: Callable[[float], None] | None = 
     from bunraku.generator.cleanup import cleanup_all
 
     opened = [_with_context(clip) for clip in clips]
-    cleaned = cleanup_all([motion for motion, _, _ in opened], [asked for _, asked, _ in opened], on_progress=on_progress)
+    numbering = [
+        Numbering(frame=_kept_before(clip) - own.start, constraint=len(asked) - len(clip.constraints))
+        for clip, (_, asked, own) in zip(clips, opened, strict=True)
+    ]
+    cleaned = cleanup_all([motion for motion, _, _ in opened], [asked for _, asked, _ in opened], numbering=numbering, on_progress=on_progress)
     done = [motion[own] for motion, (_, _, own) in zip(cleaned, opened, strict=True)]
     loops = [number for number, clip in enumerate(clips) if clip.loop and len(clip.motion) > 1]
     if loops:  # feet that were nailed at one end only: once more, with the ends held to each other
         ends = [[*_closed(done[number]), *clips[number].constraints] for number in loops]
-        for number, motion in zip(loops, cleanup_all([done[number] for number in loops], ends), strict=True):
+        open_ones = [replace(done[number], provenance=clips[number].motion.provenance) for number in loops]  # what was noted of them is said again
+        numbering = [Numbering(frame=_kept_before(clips[number]), constraint=2) for number in loops]
+        for number, motion in zip(loops, cleanup_all(open_ones, ends, numbering=numbering), strict=True):
             done[number] = motion
     return done
+
+
+def _kept_before(clip: Rough) -> int:
+    """How many frames of the result come before the clip's own."""
+    return 0 if clip.around is None or clip.around.kept_before is None else len(clip.around.kept_before)
 
 
 def _with_context(clip: Rough) -> tuple[Motion, list[Constraint], slice]:

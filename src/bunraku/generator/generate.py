@@ -175,7 +175,7 @@ def _scene(layout: FeatureLayout, job: Job) -> _Scene:
     timeline = timeline.at(layout.fps)
     frames = timeline.frames()  # says what is wrong with a timeline without prompts
     timeline = replace(timeline, constraints=tuple(_on_body(constraint, layout) for constraint in timeline.constraints))
-    lost = check_constraints(timeline.constraints, skeleton=layout.skeleton, frames=frames, fps=layout.fps, first_wins=True)
+    lost = check_constraints(timeline.constraints, skeleton=layout.skeleton, frames=frames, fps=layout.fps, first_wins=timeline.first_wins)
     more = f" And {len(lost) - 1} more." if len(lost) > 1 else ""
     notes = {"constraints": f"where two ask for the same, the first counts: {lost[0]}{more}"} if lost else {}
     around = None if job.existing is None else surround(layout, job.existing, job.replaced)

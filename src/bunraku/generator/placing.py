@@ -27,7 +27,7 @@ def place_denoiser(denoiser: Denoiser, *, device: str = "auto", precision: Preci
     dtype = _fastest(where) if precision == "auto" else getattr(torch, precision)
     for layer in _layers(denoiser):
         for part in layer.modules():
-            if isinstance(part, torch.nn.Linear) or dtype != torch.bfloat16:
+            if isinstance(part, torch.nn.Linear | torch.nn.RMSNorm) or dtype != torch.bfloat16:  # RMSNorm: of queries and keys, products themselves
                 part.to(dtype=dtype)  # before the move: half the memory
     denoiser.to(where)
     for net in denoiser.children():

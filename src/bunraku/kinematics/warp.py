@@ -5,10 +5,11 @@ Everything here is a smooth curve of corrections (`spread`); no limb is solved f
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
 from dataclasses import replace
 
 import torch
+import torch.nn.functional as F
 from jaxtyping import Bool, Float
 from torch import Tensor
 
@@ -24,6 +25,7 @@ FADE = 0.3  # [s] of a turn that is put right
 FADE_PLACE = 0.5  # [s] of a place: the body's mass does not jump
 OUTLIER = 3.0  # a frame this many times further from what its neighbours say than the frames around it are, does not belong there
 LEAST_OUTLIER = 0.01  # [m]
+LONGEST_JUMP = 4  # [frames] more than so many, close together, are not a jump but a stretch of their own
 JITTER = 0.04  # [m] a frame this far from what its neighbours say, where its neighbours are told something too, is noise
 CALM = 5.6 * 3  # [frames] over which noise is smoothed: `follow` with a weight of 1000 smooths over a 5.6th of its fade
 
@@ -66,21 +68,42 @@ def through_headings(motion: Motion, joint: int, yaw: Float[Tensor, " F"], known
 
 def without_jumps(motion: Motion, frames: Bool[Tensor, " F"]) -> Motion:
     """Of the given frames, those that jump away from the frames around them are made from these; a model often errs so where it is
-    told what to do, and a correction spread over the neighbours would only move the jump along."""
+    told what to do, and a correction spread over the neighbours would only move the jump along. A few frames in a row jump together."""
     if len(motion) < 6:
         return motion
     p = forward_kinematics(motion).p_world_joint
-    gap = (p - _around(p, lambda a, b, t: a + (b - a) * t)).norm(dim=-1).amax(dim=-1)
-    usual = torch.stack([gap.roll(k) for k in (-7, -6, -5, -4, -3, 3, 4, 5, 6, 7)]).median(dim=0).values
-    lonely = frames.clone()
-    for k in (1, 2):
-        lonely[k:] &= ~frames[:-k]
-        lonely[:-k] &= ~frames[k:]
-    jumps = lonely & (gap > OUTLIER * usual) & (gap > LEAST_OUTLIER)
-    quats = torch.where(jumps[:, None, None], _around(motion.quats, lambda a, b, t: slerp(a, b, torch.full_like(a[..., 0], t))), motion.quats)
-    root = torch.where(jumps[:, None], _around(motion.root_position, lambda a, b, t: a + (b - a) * t), motion.root_position)
+    gap = _gaps(p, 1)
+    crowded, quats, root = frames.clone(), motion.quats, motion.root_position
+    for group in _groups(frames):
+        if len(group) > LONGEST_JUMP:
+            continue
+        crowded[group.start : group.stop] = False
+        gaps = gap if len(group) == 1 else _gaps(p, len(group))
+        if gaps[group.start] > max(OUTLIER * _usual(gaps, frames, group), LEAST_OUTLIER):
+            within = slice(group.start, group.stop)
+            quats, root = quats.clone(), root.clone()
+            quats[within] = quat_normalize(_bridge(quat_continuous(motion.quats.transpose(0, 1)).transpose(0, 1), group))
+            root[within] = _bridge(motion.root_position, group)
     motion = replace(motion, quats=quats, root_position=root)
-    return _calmed(motion, (frames & (gap > JITTER)).double()) if bool((frames & ~lonely & (gap > JITTER)).any()) else motion
+    jitter = frames & (gap > JITTER)
+    return _calmed(motion, jitter.double()) if bool((jitter & crowded).any()) else motion
+
+
+def _groups(frames: Bool[Tensor, " F"]) -> list[range]:
+    """The given frames in stretches: what lies two frames apart or less belongs together."""
+    groups: list[range] = []
+    for frame in frames.nonzero()[:, 0].tolist():
+        joins = bool(groups) and frame - groups[-1].stop < 2
+        groups[-1:] = [range(groups[-1].start, frame + 1)] if joins else [*groups[-1:], range(frame, frame + 1)]
+    return groups
+
+
+def _usual(gaps: Float[Tensor, " N"], frames: Bool[Tensor, " F"], group: range) -> float:
+    """The gap of stretches as long as a group, and near it, that no given frame can have disturbed."""
+    apart = F.max_pool1d(frames.float()[None], 2 * 2 + len(group), stride=1, padding=2)[0] == 0  # two frames on either side have a say
+    calm = apart.nonzero()[:, 0]
+    nearest = calm[(calm - group.start).abs().argsort()[:10]]
+    return float(gaps[nearest].median()) if len(nearest) else float(gaps.median())
 
 
 def _calmed(motion: Motion, jitter: Float[Tensor, " F"]) -> Motion:
@@ -104,12 +127,17 @@ def on_hinges(motion: Motion) -> Motion:
     return replace(motion, quats=turned.quats)
 
 
-def _around(values: Tensor, between: Callable[[Tensor, Tensor, float], Tensor]) -> Tensor:
-    """What the neighbours say of each frame: the cubic through two on either side; in line with the next two at the ends."""
-    one = between(values[:-2], values[2:], 0.5)
-    two = between(values[:-4], values[4:], 0.5)
-    first, last = between(values[1:2], values[2:3], -1.0), between(values[-2:-1], values[-3:-2], -1.0)
-    return torch.cat([first, one[:1], between(one[1:-1], two, -1 / 3), one[-1:], last])
+def _bridge(values: Float[Tensor, "F *rest"], group: range) -> Float[Tensor, "N *rest"]:
+    """What the frames around a group say of it: the cubic through two on either side, or what is left of it at the ends of a clip."""
+    nodes = [at for at in (group.start - 2, group.start - 1, group.stop, group.stop + 1) if 0 <= at < len(values)]
+    weights = [[math.prod((f - other) / (node - other) for other in nodes if other != node) for node in nodes] for f in group]
+    return torch.tensordot(values.new_tensor(weights), values[nodes], dims=1)
+
+
+def _gaps(p: Float[Tensor, "F J 3"], frames: int) -> Float[Tensor, " N"]:
+    """How far, at most, so many frames from each one on are from what the frames around them say [m]."""
+    groups = [range(start, start + frames) for start in range(len(p) - frames + 1)]
+    return torch.stack([(p[group.start : group.stop] - _bridge(p, group)).norm(dim=-1).max() for group in groups])
 
 
 def _turned(motion: Motion, joint: int, turn: Float[Tensor, "F 4"]) -> Motion:

@@ -3,11 +3,13 @@
 Ours is an object with the key `bunraku_timeline` (the version, 1):
 
     {"bunraku_timeline": 1, "fps": 30, "prompts": [{"text": "A person walks.", "seconds": 4}], "constraints": [ … ],
-     "heading_degrees": 0, "seed": 0, "loop": false, "samples": 1, "steps": 25, "guidance": {"text": 2, "constraint": 2}}
+     "heading_degrees": 0, "seed": 0, "loop": false, "samples": 1, "steps": 25, "guidance": {"text": 2, "constraint": 2},
+     "first_wins": false}
 
-All but the version may be left out. Kimodo's are an array of constraints (`constraints.json`) and an object with `text` or
-`texts` (`meta.json`), which lie side by side in a folder. In either place a constraint is read by its `type`: the names that
-Kimodo knows are in `kimodo_json.py`, ours in `our_json.py`.
+All but the version may be left out. Constraints that disagree are refused, unless `first_wins`: then the first in the list counts.
+Kimodo's are an array of constraints (`constraints.json`) and an object with `text` or `texts` (`meta.json`), which lie side by side
+in a folder. In either place a constraint is read by its `type`: the names that Kimodo knows are in `kimodo_json.py`, ours in
+`our_json.py`.
 """
 
 from __future__ import annotations
@@ -33,8 +35,12 @@ from bunraku.timeline.timeline import FPS, Timeline
 KEY = "bunraku_timeline"
 VERSION = 1
 MOST_CONSTRAINTS = 100_000
-_KEYS = (KEY, "fps", "prompts", "constraints", "heading_degrees", "seed", "loop", "samples", "steps", "guidance")
+_KEYS = (KEY, "fps", "prompts", "constraints", "first_wins", "heading_degrees", "seed", "loop", "samples", "steps", "guidance")
 _TYPES = (*our_json.TYPES, *kimodo_json.TYPES)
+
+
+class ReleasedConstraints(list[Constraint]):
+    """Constraints in the order of a file in Kimodo's format: where two disagree the first counts, as the release has it."""
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -44,7 +50,8 @@ def load_constraints(path: str | os.PathLike[str], skeleton: Skeleton, *, fps: f
     """The constraints in a file of either format, their poses on `skeleton`, their frames counted by `fps`."""
     value = read_json(path)
     if isinstance(value, list):
-        return retime_constraints(_constraints(value, f"'{path}': constraints", skeleton, kimodo_json.FPS), kimodo_json.FPS, fps)
+        released = _constraints(value, f"'{path}': constraints", skeleton, kimodo_json.FPS)
+        return ReleasedConstraints(retime_constraints(released, kimodo_json.FPS, fps))
     document = object_at(value, f"'{path}'")
     if KEY not in document.data:
         _refuse_object(document, 'constraints are an array, or the object {"bunraku_timeline": 1, "constraints": […]}')
@@ -111,10 +118,10 @@ def _timeline(document: Entry, path: str, skeleton: Skeleton) -> Timeline:
     guidance.only(("enabled", "text", "constraint"))
     prompts = _prompts(document, path)
     constraints = _constraints(_list(document, "constraints"), f"'{path}': constraints", skeleton, fps)
-    loop = document.flag("loop", "true or false") if document.has("loop") else False
+    loop, first_wins = (document.flag(key, "true or false") if document.has(key) else False for key in ("loop", "first_wins"))
     settings = {name: _whole(document, name) for name in ("seed", "samples", "steps")} | _guidance(guidance, "text", "constraint")
     with _inside(document.where):
-        return Timeline(prompts=prompts, constraints=tuple(constraints), fps=fps, heading=heading, loop=loop, **settings)  # type: ignore[arg-type]
+        return Timeline(prompts=prompts, constraints=tuple(constraints), fps=fps, heading=heading, loop=loop, first_wins=first_wins, **settings)  # type: ignore[arg-type]
 
 
 def _prompts(document: Entry, path: str) -> tuple[Prompt, ...]:
@@ -145,7 +152,7 @@ def _meta(path: Path, document: Entry, constraints: tuple[Constraint, ...]) -> T
     weights = _guidance(cfg, "text_weight", "constraint_weight")
     with _inside(document.where):
         prompts = tuple(Prompt(text=text, seconds=duration) for text, duration in zip(texts, seconds, strict=True))
-        return Timeline(prompts=prompts, constraints=constraints, fps=kimodo_json.FPS, **settings, **weights)  # type: ignore[arg-type]
+        return Timeline(prompts=prompts, constraints=constraints, fps=kimodo_json.FPS, first_wins=True, **settings, **weights)  # type: ignore[arg-type]
 
 
 def _guidance(entry: Entry, text: str, constraint: str) -> dict[str, object]:
@@ -187,6 +194,7 @@ def save_timeline(timeline: Timeline, path: str | os.PathLike[str]) -> None:
     data |= {"seed": timeline.seed, "loop": timeline.loop, "samples": timeline.samples, "steps": timeline.steps}
     guidance = {"enabled": timeline.guided, "text": timeline.guidance_text, "constraint": timeline.guidance_constraint}
     data["guidance"] = {key: value for key, value in guidance.items() if value is not None}
+    data["first_wins"] = timeline.first_wins or None
     data["constraints"] = [our_json.to_json(constraint) for constraint in timeline.constraints]
     _write(path, {key: value for key, value in data.items() if value is not None})
 

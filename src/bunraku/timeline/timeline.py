@@ -26,6 +26,7 @@ class Timeline:
     loop: bool = False  # the last frame leads back into the first
     samples: int | None = None
     steps: int | None = None  # of the sampler
+    first_wins: bool = False  # of constraints that disagree, as in the release; False: they are refused
     guided: bool = True  # False: one pass without guidance, whatever the weights say
     guidance_text: float | None = None
     guidance_constraint: float | None = None
