@@ -69,8 +69,14 @@ def retarget(motion: Motion, target: Skeleton, *, on_progress: Callable[[float],
     contacts = detect_contacts(motion) if motion.contacts is None else motion.contacts
     plan = _plan(motion, poses, contacts, target)
     solved = _fit_hinges(plan, on_progress) if target.hinges is not None else lift_toes(_correct(plan, on_progress))
-    notes = {"retargeted_from": source.name} | ({"ground": f"lowered by {ground * 100:.1f} cm on to y = 0"} if abs(ground) > 0.001 else {})
+    notes = {"retargeted_from": source.name} | note_on_ground(ground)
     return replace(solved, contacts=contacts, provenance=motion.provenance.noted(**notes))
+
+
+def note_on_ground(level: float) -> dict[str, str]:
+    """What is said of a motion that stood at another height [m] than 0 and was put there."""
+    way = "lowered" if level > 0 else "raised"
+    return {"ground": f"{way} by {abs(level) * 100:.1f} cm on to y = 0"} if abs(level) > 0.001 else {}
 
 
 def _on_the_ground(motion: Motion) -> tuple[Motion, float]:
