@@ -1,0 +1,1 @@
+"""Motion with captions on disk: readers of sources, conversion to one body, one memory-mapped format, words and windows for training."""

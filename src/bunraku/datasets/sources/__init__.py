@@ -1,0 +1,1 @@
+"""Where motion with captions comes from: one file per collection."""
