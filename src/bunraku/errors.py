@@ -33,3 +33,7 @@ class RoleMissing(BunrakuError):
 
 class BadValue(BunrakuError):
     """A number or option outside what is allowed."""
+
+
+class Diverged(BunrakuError):
+    """A training run whose numbers ran away; what was in work is kept."""

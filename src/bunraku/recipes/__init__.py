@@ -1,0 +1,1 @@
+"""Complete configurations, as functions that one can read: `recipes.generator.small()`."""
