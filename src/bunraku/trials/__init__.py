@@ -1,0 +1,1 @@
+"""How good is a model? Test cases from held-out motion, drawn, measured against the truth and against chance, and reported."""
