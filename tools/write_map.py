@@ -9,7 +9,8 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "bunraku"
 # from the doors down to the ground: each room imports only rooms further down
 ROOMS = (
-    *("", "cli", "generator", "generator/text", "evaluate", "timeline", "files", "files/gltf"),
+    *("", "cli", "recipes", "training", "trials", "retrieval", "datasets", "datasets/sources"),
+    *("generator", "generator/text", "evaluate", "timeline", "files", "files/gltf"),
     *("picture", "rig", "kinematics", "diffusion", "geometry", "math"),
 )
 HEAD = """# Map

@@ -6,8 +6,10 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from bunraku.datasets.describe import describe_dataset
+from bunraku.datasets.store import Dataset, open_dataset
 from bunraku.errors import BadValue, BunrakuError, SkeletonMismatch
 from bunraku.evaluate.quality import check
 from bunraku.evaluate.report import parse_limits, report_rows
@@ -29,7 +31,12 @@ from bunraku.kinematics.soma import expand_soma, reduce_soma
 from bunraku.kinematics.walk import walk
 from bunraku.rig.character import Character
 from bunraku.rig.mannequin import mannequin
+from bunraku.rig.rig import with_toe_tips
+from bunraku.teaching import train_model
 from bunraku.timeline import Prompt, Timeline, load_constraints, load_timeline
+
+if TYPE_CHECKING:
+    from bunraku.trials.results import Evaluation
 
 __all__ = [
     "BunrakuError",
@@ -40,9 +47,12 @@ __all__ = [
     "Take",
     "Timeline",
     "best",
+    "build_dataset",
     "check",
     "convert",
     "describe",
+    "describe_dataset",
+    "evaluate_model",
     "forward_kinematics",
     "generate",
     "generate_many",
@@ -56,8 +66,12 @@ __all__ = [
     "load_timeline",
     "mannequin",
     "mirror",
+    "open_dataset",
     "output_paths",
+    "pack_dataset",
+    "paraphrase_dataset",
     "parse_limits",
+    "print_evaluation",
     "regenerate",
     "report_rows",
     "require_format",
@@ -71,6 +85,7 @@ __all__ = [
     "save_take",
     "skeleton",
     "timeline_of",
+    "train_model",
     "walk",
 ]
 
@@ -106,7 +121,8 @@ def load_character(path: PathLike, *, roles: Roles | None = None) -> Character:
     character = formats.load_character(path)
     if roles is None:
         return character
-    return replace(character, rig=replace(character.rig, skeleton=with_roles(character.rig.skeleton, roles)))
+    skeleton = with_toe_tips(with_roles(character.rig.skeleton, roles), character.mesh.vertices, character.rig.weights)
+    return replace(character, rig=replace(character.rig, skeleton=skeleton))
 
 
 def load_robot(path: PathLike, *, roles: Roles | None = None) -> Skeleton:
@@ -213,6 +229,57 @@ def save_take(take: Take, path: PathLike, body: Skeleton | Character | None = No
     """Writes a take's motion, on another body if one is given; returns what was written, and notes on what the file could not hold."""
     motion = take.motion if body is None else retarget(take.motion, body)
     return motion, _save_on(motion.skeleton if body is None else body, motion, path, False)
+
+
+def build_dataset(
+    kind: str,
+    source: PathLike,
+    folder: PathLike,
+    *,
+    captions: PathLike | None = None,
+    workers: int | None = None,
+    on_progress: Callable[[float], None] | None = None,
+) -> Dataset:
+    """A source of motion with captions (cmu, style100, folder, amass, bones-seed) as a dataset in a new folder; see `bunraku data build`.
+
+    Interrupted at any moment, the same call goes on where it was.
+    """
+    from bunraku.datasets.build import build
+    from bunraku.datasets.sources.choose import source_of
+
+    return build(source_of(kind, source, captions), folder, workers=workers, on_progress=on_progress)
+
+
+def pack_dataset(dataset: Dataset | PathLike, path: PathLike, *, on_progress: Callable[[float], None] | None = None) -> None:
+    """Writes a dataset as one small file, which `open_dataset` opens like its folder."""
+    from bunraku.datasets.packed import pack
+
+    pack(dataset if isinstance(dataset, Dataset) else open_dataset(dataset), path, on_progress=on_progress)
+
+
+def paraphrase_dataset(
+    folder: PathLike, command: str, *, count: int = 4, on_progress: Callable[[float], None] | None = None
+) -> Mapping[str, tuple[str, ...]]:
+    """Paraphrases of a dataset's captions from any program, kept in its folder; see `bunraku data paraphrase`."""
+    from bunraku.datasets.paraphrase import ask_for_paraphrases, paraphrases_path
+
+    dataset = open_dataset(folder)
+    sentences = [caption.text for clip in dataset.clips for caption in clip.captions]
+    return ask_for_paraphrases(sentences, command, paraphrases_path(dataset.folder), count=count, on_progress=on_progress)
+
+
+def evaluate_model(model: Generator | PathLike, report: PathLike, **asking: Any) -> Evaluation:
+    """Test cases of a dataset drawn by a model and measured, into a report folder; `asking` is as for `bunraku.trials.door.evaluate_model`."""
+    from bunraku.trials import door
+
+    return door.evaluate_model(model, report, **asking)
+
+
+def print_evaluation(evaluation: Evaluation) -> None:
+    """The tables of an evaluation on the terminal."""
+    from bunraku.trials.report import print_tables
+
+    print_tables(evaluation)
 
 
 def describe(path: PathLike, *, clip: str | int | None = None, roles: Roles | None = None, **reading: Any) -> dict[str, Any]:

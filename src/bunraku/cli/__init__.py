@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from bunraku import __version__
-from bunraku.cli import check, convert, generate, info, retarget
+from bunraku.cli import check, convert, data, evaluate, generate, info, retarget, train
 from bunraku.errors import BunrakuError
 
-COMMANDS = (generate, info, convert, retarget, check)
+COMMANDS = (generate, info, convert, retarget, check, data, train, evaluate)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command. Returns 0, 1 if a check failed, 2 for what the user can repair, 130 when interrupted."""
-    args = _parser().parse_args(argv)
+    args = parser().parse_args(argv)
     try:
         status = args.run(args)
         sys.stdout.flush()
@@ -50,14 +50,15 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"bunraku: {' '.join(message.split())}; see {self.prog} --help.\n")
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="bunraku", description="Words into motion for 3D characters.")
-    parser.add_argument("--version", action="version", version=f"bunraku {__version__}")
-    parser.add_argument("--debug", action="store_true", help="show where in the code an error arose")
-    commands = parser.add_subparsers(title="commands", metavar="COMMAND", required=True)
+def parser() -> argparse.ArgumentParser:
+    """The whole command line."""
+    whole = _Parser(prog="bunraku", description="Words into motion for 3D characters.")
+    whole.add_argument("--version", action="version", version=f"bunraku {__version__}")
+    whole.add_argument("--debug", action="store_true", help="show where in the code an error arose")
+    commands = whole.add_subparsers(title="commands", metavar="COMMAND", required=True)
     for command in COMMANDS:
         name = command.__name__.rsplit(".", 1)[-1]
         sub = commands.add_parser(name, help=command.HELP, description=command.__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
         command.add_arguments(sub)
         sub.set_defaults(run=command.run)
-    return parser
+    return whole
