@@ -75,7 +75,7 @@ def plain(denoiser: Denoiser) -> Denoiser:
     twin = Denoiser.__new__(Denoiser)
     nn.Module.__init__(twin)
     twin.config, twin.layout, twin.stats = denoiser.config, denoiser.layout, denoiser.stats
-    for name, buffer in denoiser.named_buffers(recurse=False):
+    for name, buffer in denoiser._buffers.items():
         twin.register_buffer(name, buffer, persistent=False)
     twin.root_net, twin.body_net = PlainBackbone(denoiser.root_net), PlainBackbone(denoiser.body_net)
     return twin.eval().requires_grad_(False)

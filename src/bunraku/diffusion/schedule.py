@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 import torch
 from jaxtyping import Float, Int
@@ -62,5 +62,11 @@ class CosineSchedule:
 
     def noisy(self, clean: Float[Tensor, "B ..."], noise: Float[Tensor, "B ..."], level: Int[Tensor, " B"]) -> Float[Tensor, "B ..."]:
         """The clean signal with noise of the given level."""
-        kept = self.alpha_bar.to(clean.device)[level].reshape(-1, *[1] * (clean.dim() - 1))
+        kept = _on_device(self, clean.device)[level].reshape(-1, *[1] * (clean.dim() - 1))
         return (kept.sqrt() * clean + (1 - kept).sqrt() * noise).to(clean.dtype)
+
+
+@lru_cache(maxsize=8)
+def _on_device(schedule: CosineSchedule, device: torch.device) -> Float[Tensor, " N"]:
+    """ᾱ where it is needed at every step of a training."""
+    return schedule.alpha_bar.to(device)

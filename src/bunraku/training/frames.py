@@ -16,6 +16,7 @@ from bunraku.datasets.features import batch_features, mirror_features
 from bunraku.datasets.rows import QUAT_STEPS
 from bunraku.datasets.store import Dataset
 from bunraku.generator.features import FeatureLayout, shift_features, turn_features
+from bunraku.training.moving import moved
 
 RESIDENT = 8 << 30  # bytes: what is larger stays on disk
 
@@ -47,14 +48,14 @@ class FrameTable:
         quats = quats / quats.norm(dim=-1, keepdim=True)
         features = batch_features(self.layout, rows["root"], rows["smooth"], quats, rows["contacts"] != 0)
         if bool(mirrored.any()):
-            features = torch.where(mirrored.to(self.device)[:, None, None], mirror_features(self.layout, features), features)
+            features = torch.where(moved(mirrored, self.device)[:, None, None], mirror_features(self.layout, features), features)
         start = features[:, :1, [0, 2]]
         features = shift_features(self.layout, features, -start.expand(-1, frames, -1))
-        return turn_features(self.layout, features, yaw.to(features)[:, None].expand(-1, frames))
+        return turn_features(self.layout, features, moved(yaw.float(), self.device)[:, None].expand(-1, frames))
 
     def _rows(self, first: Tensor, frames: int) -> dict[str, Tensor]:
         if self._parts is None:
-            at = first.to(self.device)[:, None] + torch.arange(frames, device=self.device)
+            at = moved(first, self.device)[:, None] + torch.arange(frames, device=self.device)
             return {name: column[at] for name, column in self._table.items()}
         pieces = []
         for row in first.tolist():
@@ -62,7 +63,7 @@ class FrameTable:
             offset = row - int(self._starts[part])
             pieces.append(self._parts[part][offset : offset + frames])
         records = np.stack(pieces)
-        return {name: torch.from_numpy(np.ascontiguousarray(records[name])).to(self.device, non_blocking=True) for name in _FIELDS}
+        return {name: moved(np.ascontiguousarray(records[name]), self.device) for name in _FIELDS}
 
 
 _FIELDS = ("root", "smooth", "quats", "contacts")

@@ -31,6 +31,7 @@ from bunraku.generator.text.encoder import TextEncoder
 from bunraku.training.draws import LENGTHS, Forms, WindowSampler, described
 from bunraku.training.frames import FrameTable
 from bunraku.training.losses import LossWeights, MotionLoss
+from bunraku.training.moving import moved
 from bunraku.training.patterns import Groups, PatternSampler, most_keys_at
 from bunraku.training.preview import draw_preview
 from bunraku.training.ranks import Ranks
@@ -160,7 +161,7 @@ class GeneratorTask(Task):
         clean = self._clean(draw.clip[own], draw.first[own], draw.frames, draw.mirrored[own], draw.yaw[own])
         dice = torch.rand(settings.loop.batch, 3, generator=seeded(seed, step, 1))[own]
         told = np.where(dice[:, 0].numpy() < settings.text_drop, -1, draw.text[own])
-        level = (dice[:, 1] * BASE_STEPS).long().clamp_max(BASE_STEPS - 1).to(self.device)
+        level = moved((dice[:, 1] * BASE_STEPS).long().clamp_max(BASE_STEPS - 1), self.device)
         heading = clean[:, 0, self.layout.heading] * self.scale[self.layout.heading] + self.mean[self.layout.heading]
         return Batch(
             noisy=self.schedule.noisy(clean, self._noise(step, rows, clean.shape[1:]), level),
@@ -172,8 +173,7 @@ class GeneratorTask(Task):
         )
 
     def _clean(self, clip: np.ndarray, first: np.ndarray, frames: int, mirrored: np.ndarray, yaw: np.ndarray) -> Float[Tensor, "B F D"]:
-        row = torch.from_numpy(self.frames.first[clip] + first)
-        features = self.frames.cut(row, frames, torch.from_numpy(mirrored), torch.from_numpy(yaw))
+        features = self.frames.cut(torch.from_numpy(self.frames.first[clip] + first), frames, torch.from_numpy(mirrored), torch.from_numpy(yaw))
         return (features - self.mean) / self.scale
 
     def _noise(self, step: int, rows: range, shape: Sequence[int]) -> Float[Tensor, "B F D"]:

@@ -13,6 +13,7 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,7 @@ from bunraku.training.state import load_state, state_of
 from bunraku.training.task import Task, mixed
 
 LATE = 2  # steps after which gradients are looked at: waiting for them at once would leave a GPU idle
+ASKED = 10  # steps between two looks at the clock, where ranks must agree: asking waits for the GPU
 RUNAWAY, PATIENCE = 3.0, 3  # so many logged losses in a row that many times above the best one
 
 
@@ -77,6 +79,7 @@ class _Run:
         self.sums: dict[str, Tensor] = {}
         self.summed, self.since = 0, time.monotonic()
         self.pending: deque[tuple[int, Tensor, Any]] = deque()
+        self.batches = _Ahead(task, self.rows, ranks.device)
 
     def go(self, deadline: float) -> bool:
         settings = self.settings
@@ -97,17 +100,17 @@ class _Run:
         return self.step >= settings.steps
 
     def _over(self, deadline: float) -> bool:
-        """Whether time is up, on any rank: all must stop at the same step."""
-        if deadline == math.inf:
-            return False
-        late = torch.tensor(float(time.monotonic() > deadline), device=self.ranks.device)
-        return bool(self.ranks.mean(late) > 0)
+        """Whether time is up, on any rank: all must stop at the same step, so all ask together, now and then."""
+        late = time.monotonic() > deadline
+        if self.ranks.world == 1 or deadline == math.inf:
+            return late
+        return self.step % ASKED == 0 and bool(self.ranks.mean(torch.tensor(float(late), device=self.ranks.device)) > 0)
 
     def _one_step(self) -> None:
         task, settings = self.task, self.settings
         task.before(self.step)
         torch.manual_seed(mixed(settings.seed, self.step, self.ranks.rank))  # what the network itself draws: dropout
-        batch = task.batch(self.step, self.rows)
+        batch = self.batches.take(self.step)
         for group in self.optimiser.param_groups:
             group["lr"] = max(settings.rate_at(self.step), 1e-12)
         with torch.autocast(self.ranks.device.type, torch.bfloat16, enabled=settings.precision == "bfloat16"):
@@ -118,6 +121,8 @@ class _Run:
         self.optimiser.step()
         self.optimiser.zero_grad(set_to_none=True)
         self.step += 1
+        if self.step < settings.steps:
+            self.batches.prepare(self.step)
         self.ema.update(self.step)
         self.pending.append((self.step, norm, (batch, {name: value.detach() for name, value in terms.items()})))
         self._add({**terms, "loss": loss, "gradient": norm})
@@ -179,6 +184,29 @@ class _Run:
             folder = self.folder.folder / "previews"
             folder.mkdir(exist_ok=True)
             self.task.preview(weights, folder / f"step_{self.step:08d}.png")
+
+
+class _Ahead:
+    """Batches made ready one step ahead, on a GPU beside the step in work: what copies from the host waits for nothing but itself."""
+
+    def __init__(self, task: Task, rows: range, device: torch.device) -> None:
+        self.task, self.rows = task, rows
+        self.beside = torch.cuda.Stream(device) if device.type == "cuda" else None
+        self.ready: tuple[int, Any] | None = None
+
+    def prepare(self, step: int) -> None:
+        with torch.cuda.stream(self.beside) if self.beside is not None else nullcontext():
+            self.ready = (step, self.task.batch(step, self.rows))
+
+    def take(self, step: int) -> Any:
+        """The batch of a step. The loop keeps it until the step is over: its memory belongs to the other stream."""
+        if self.ready is None or self.ready[0] != step:
+            self.prepare(step)
+        if self.beside is not None:
+            torch.cuda.current_stream().wait_stream(self.beside)
+        assert self.ready is not None
+        batch, self.ready = self.ready[1], None
+        return batch
 
 
 def _clipped(weights: list[nn.Parameter], most: float) -> Tensor:

@@ -16,6 +16,7 @@ from torch import Tensor
 from bunraku.errors import BadValue
 from bunraku.generator.features import FeatureLayout
 from bunraku.kinematics.effectors import effector_joints
+from bunraku.training.moving import moved
 
 ENDS = ("left_hand", "right_hand", "left_foot", "right_foot")
 NONE_SHARE, MIXED_SHARE = 0.10, 0.25
@@ -75,7 +76,7 @@ class Pattern:
         return (self.frames[..., None] & columns[:, :, None]).any(dim=0)
 
     def to(self, device: torch.device) -> Pattern:
-        return Pattern(frames=self.frames.to(device, non_blocking=True), groups=self.groups.to(device, non_blocking=True))
+        return Pattern(frames=moved(self.frames, device), groups=moved(self.groups, device))
 
 
 class PatternSampler:

@@ -13,6 +13,7 @@ from torch import Tensor
 from bunraku.generator.checkpoint import Model
 from bunraku.generator.text.encoder import TextEncoder
 from bunraku.generator.text_slots import slot_rows
+from bunraku.training.moving import moved
 
 AT_ONCE = 256  # sentences given to the encoder
 
@@ -48,5 +49,5 @@ class TextTable:
 
     def rows(self, numbers: np.ndarray) -> Float[Tensor, "B S W"]:
         """The rows of those sentences; −1 is no text."""
-        at = torch.from_numpy(np.where(numbers < 0, len(self._table) - 1, numbers)).to(self._table.device)
+        at = moved(np.where(numbers < 0, len(self._table) - 1, numbers), self._table.device)
         return self._table[at].float()
