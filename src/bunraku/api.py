@@ -32,7 +32,7 @@ from bunraku.kinematics.walk import walk
 from bunraku.rig.character import Character
 from bunraku.rig.mannequin import mannequin
 from bunraku.rig.rig import with_toe_tips
-from bunraku.teaching import train_model
+from bunraku.teaching import recipe, train_model
 from bunraku.timeline import Prompt, Timeline, load_constraints, load_timeline
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ __all__ = [
     "paraphrase_dataset",
     "parse_limits",
     "print_evaluation",
+    "recipe",
     "regenerate",
     "report_rows",
     "require_format",

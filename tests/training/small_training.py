@@ -1,19 +1,16 @@
-"""A generator's training made small: settings, an encoder of made-up numbers, a task."""
+"""A generator's training made small: settings and a task."""
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-import torch
+from made_up import MadeUp
 
 from bunraku.datasets.forms import sentence_forms
 from bunraku.datasets.store import Dataset
 from bunraku.generator.backbone import BackboneConfig
 from bunraku.generator.denoiser import DenoiserConfig
-from bunraku.generator.text.encoder import TextEmbedding, TextEncoder
 from bunraku.training.generator_task import GeneratorSettings, GeneratorTask
 from bunraku.training.losses import LossWeights
 from bunraku.training.ranks import Ranks
@@ -31,22 +28,6 @@ SMALL = GeneratorSettings(
 
 
 
-class MadeUp(TextEncoder):
-    """Two tokens a text, random numbers that its letters decide."""
-
-    @property
-    def name(self) -> str:
-        return "made-up"
-
-    @property
-    def width(self) -> int:
-        return BACKBONE.text_width
-
-    def embed(self, texts: Sequence[str]) -> list[TextEmbedding]:
-        rows = [torch.randn(2, self.width, generator=torch.Generator().manual_seed(zlib.crc32(text.encode()))) for text in texts]
-        return [TextEmbedding(tokens=row, pooled=row.mean(0)) for row in rows]
-
-
 def with_loop(settings: GeneratorSettings = SMALL, **changes: Any) -> GeneratorSettings:
     return replace(settings, loop=replace(settings.loop, **changes))
 
@@ -56,4 +37,4 @@ def forms(text: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
 
 
 def task_of(dataset: Dataset, settings: GeneratorSettings = SMALL, ranks: Ranks | None = None, **options: Any) -> GeneratorTask:
-    return GeneratorTask(settings, dataset, MadeUp(), ranks or Ranks(), forms=forms, **options)
+    return GeneratorTask(settings, dataset, MadeUp(BACKBONE.text_width), ranks or Ranks(), forms=forms, **options)

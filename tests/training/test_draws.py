@@ -102,4 +102,5 @@ def test_windows_of_a_dataset_are_its_captions_in_all_forms(walks: Dataset) -> N
         assert (window.start, window.stop) == (caption.start, caption.stop)
         assert plain[0] == caption.text
         assert len(plain) == len(mirrored) > 1
-        assert ("left" in plain[0]) == ("right" in mirrored[0]) or "right" in plain[0]
+        for side, other in (("left", "right"), ("right", "left")):
+            assert (f" {side}" in plain[0]) == (f" {other}" in mirrored[0])

@@ -8,7 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from small_training import SMALL, MadeUp, task_of, with_loop
+from made_up import MadeUp
+from small_training import SMALL, task_of, with_loop
 
 from bunraku.datasets.store import Dataset
 from bunraku.errors import BadValue

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from small_training import BACKBONE, MadeUp, forms
+from made_up import MadeUp
+from small_training import BACKBONE, forms
 
 from bunraku.datasets.store import Dataset
 from bunraku.errors import BadValue

@@ -39,6 +39,11 @@ def newest(folder: Path) -> Mapping[str, Any]:
     return state
 
 
+def newest_step(folder: Path) -> int | None:
+    state = RunFolder(folder).newest()
+    return None if state is None else state["step"]
+
+
 def assert_same(ours: Any, theirs: Any, where: str = "") -> None:
     """Equal to the last bit."""
     assert type(ours) is type(theirs), where
@@ -75,6 +80,18 @@ def test_two_steps_and_two_more_are_four(walks: Dataset, tmp_path: Path, optimis
     rows = [[{k: v for k, v in row.items() if k not in ("time", "steps/s", "clips/s")} for row in read_log(tmp_path / n)] for n in ("broken", "straight")]
     assert rows[0] == rows[1]
     assert [row["step"] for row in rows[0]] == [1, 2, 3, 4]
+
+
+def test_a_run_killed_before_its_first_checkpoint_begins_anew_with_a_clean_log(walks: Dataset, tmp_path: Path) -> None:
+    def kill(progress: Progress) -> None:
+        if progress.step == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(walks, tmp_path, on_progress=kill)
+    assert newest_step(tmp_path) is None
+    run(walks, tmp_path, resume=True)
+    assert [row["step"] for row in read_log(tmp_path)] == [1, 2, 3, 4]
 
 
 def test_a_run_that_is_over_stays_as_it_is_when_resumed(walks: Dataset, tmp_path: Path) -> None:

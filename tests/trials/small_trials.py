@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import math
-import zlib
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -19,7 +17,6 @@ from bunraku.generator.checkpoint import Model
 from bunraku.generator.denoiser import Condition, Denoiser, DenoiserConfig
 from bunraku.generator.features import FeatureLayout, canonical_features, encode
 from bunraku.generator.ready import Generator, open_generator
-from bunraku.generator.text.encoder import TextEmbedding, TextEncoder
 from bunraku.kinematics.edit import place
 from bunraku.kinematics.motion import Motion
 from bunraku.kinematics.walk import walk
@@ -27,6 +24,7 @@ from bunraku.retrieval.lessons import Lessons
 from bunraku.retrieval.model import Retriever, RetrieverConfig
 from bunraku.trials.measure import Judge
 from tests.generator.tiny import SMALL, denoiser_of, layout_of, stats_of, walking
+from tests.training.made_up import MadeUp
 
 SENTENCES = ("A person walks forward.", "A man strides to the left.", "Someone strolls with the right hand up.", "A woman marches.", "He ambles along.")
 SPLITS: tuple[Split, ...] = ("train", "train", "test", "test", "test")
@@ -50,22 +48,6 @@ class Walks:
     def load(self, recording: Recording) -> Motion:
         number = int(recording.name.removeprefix("walk"))
         return place(walk(bunraku.skeleton("soma30"), seconds=3.2 + 0.2 * number, speed=0.8 + 0.2 * number), (0.3 * number, 1.0), math.pi * number / 3)
-
-
-class MadeUp(TextEncoder):
-    """Two tokens a text, random numbers that its letters decide."""
-
-    @property
-    def name(self) -> str:
-        return "made-up"
-
-    @property
-    def width(self) -> int:
-        return CONFIG.text_width
-
-    def embed(self, texts: Sequence[str]) -> list[TextEmbedding]:
-        rows = [torch.randn(2, self.width, generator=torch.Generator().manual_seed(zlib.crc32(text.encode()))) for text in texts]
-        return [TextEmbedding(tokens=row, pooled=row.mean(0)) for row in rows]
 
 
 class LongWalker(Denoiser):
@@ -98,11 +80,11 @@ def generator_of(denoiser: Denoiser | None = None, name: str = "soma30") -> Gene
 
 
 def retriever_of(dataset: Dataset, seed: int = 0) -> Retriever:
-    lessons = Lessons(dataset, dataset.of_split("train"), MadeUp())
+    lessons = Lessons(dataset, dataset.of_split("train"), MadeUp(CONFIG.text_width))
     torch.manual_seed(seed)
     layout = FeatureLayout(skeleton=dataset.skeleton, fps=dataset.fps)
     return Retriever(CONFIG, layout, lessons.spread, text_encoder="made-up").eval().requires_grad_(False)
 
 
 def judge_of(dataset: Dataset) -> Judge:
-    return Judge(retriever_of(dataset), MadeUp())
+    return Judge(retriever_of(dataset), MadeUp(CONFIG.text_width))

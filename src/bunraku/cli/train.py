@@ -42,12 +42,9 @@ def run(args: argparse.Namespace) -> int:
 
     with plain_warnings(), _Teller() as tell:
         finished = api.train_model(
-            args.kind,
-            args.size,
-            data=args.data,
-            folder=args.output,
-            ablation=args.ablation,
-            changes=args.changes,
+            api.recipe(args.kind, args.size, ablation=args.ablation, changes=args.changes),
+            args.data,
+            args.output,
             resume=args.resume,
             minutes=args.minutes,
             begin_with=args.begin_with,

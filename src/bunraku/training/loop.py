@@ -73,8 +73,8 @@ class _Run:
         found = self.folder.newest() if resume else None
         if found is not None:
             self.step = load_state(found, task.net, self.optimiser, self.ema)
-            if ranks.first:
-                self.folder.forget_after(self.step)
+        if resume and ranks.first:
+            self.folder.forget_after(self.step)
         self.best, self.bad = math.inf, 0
         self.sums: dict[str, Tensor] = {}
         self.summed, self.since = 0, time.monotonic()
@@ -167,7 +167,8 @@ class _Run:
             batch, terms = what if what is not None else (None, {})
             path = self.folder.dump(step, {"step": step, "why": why, "terms": {name: float(v) for name, v in terms.items()}, "batch": plain(batch)})
             kept = f" What was in work is in '{path}'."
-        raise Diverged(f"training diverged at step {step}: {why}.{kept} Lower learning_rate and start anew, or go on from the last checkpoint with --resume.")
+        again = "--resume would come here again: start a new run with a lower learning_rate, from this one's model if there is one (--begin-with)."
+        raise Diverged(f"training diverged at step {step}: {why}.{kept} {again}")
 
     def _save(self) -> None:
         self._look_at_gradients(0)

@@ -38,7 +38,6 @@ class RunFolder:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._writer: Any = None
-        self._started = time.monotonic()
 
     @staticmethod
     def start(folder: Path, about: Mapping[str, Any], *, resume: bool) -> RunFolder:
@@ -70,7 +69,7 @@ class RunFolder:
         except OSError as error:
             raise FileProblem(f"'{self.folder / 'log.jsonl'}' cannot be written: {error.strerror}.") from error
         if self._writer is None:
-            self._writer = _tensorboard(self.folder / "tensorboard")
+            self._writer = _tensorboard(self.folder / "tensorboard", step)
         if self._writer:
             for name, value in numbers.items():
                 self._writer.add_scalar(name, value, step)
@@ -165,10 +164,11 @@ def _step_of(line: str) -> float:
         return float("inf")
 
 
-def _tensorboard(folder: Path) -> Any:
+def _tensorboard(folder: Path, step: int) -> Any:
+    """A writer that hides what an earlier process wrote from this step on; False where TensorBoard is missing."""
     try:
         from torch.utils.tensorboard import SummaryWriter
     except ImportError:
         warnings.warn("TensorBoard is not installed: the run is logged to log.jsonl alone. pip install 'bunraku[train]' brings it.", stacklevel=3)
         return False
-    return SummaryWriter(str(folder))
+    return SummaryWriter(str(folder), purge_step=step)
