@@ -197,7 +197,8 @@ def test_gradients_that_are_not_finite_stop_a_run_and_are_kept(walks: Dataset, t
         return replace(batch, noisy=batch.noisy * float("nan")) if step == 12 else batch
 
     task.batch = poisoned  # type: ignore[method-assign]
-    with pytest.raises(Diverged, match=r"training diverged at step 13: the gradients are not finite\. What was in work is in '.*step_00000013\.pt'"):
+    said = r"training diverged at step 13: the gradients are not finite\. What was in work is in '.*step_00000013\.pt'\. --resume would come here again"
+    with pytest.raises(Diverged, match=said):
         train(task, tmp_path, Ranks())
     assert newest(tmp_path)["step"] == 10
     assert all(torch.isfinite(value).all() for value in newest(tmp_path)["net"].values())
