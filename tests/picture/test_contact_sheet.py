@@ -12,6 +12,7 @@ from PIL import Image
 
 from bunraku.errors import BadValue, FileProblem, SkeletonMismatch
 from bunraku.files.image import save_picture
+from bunraku.geometry.colour import to_linear, to_srgb
 from bunraku.kinematics.forward import forward_kinematics
 from bunraku.kinematics.library import skeleton
 from bunraku.kinematics.motion import Motion, rest_motion
@@ -19,7 +20,6 @@ from bunraku.kinematics.skeleton import Skeleton
 from bunraku.math.rotations import quat_multiply, yaw_quat
 from bunraku.picture.shade import _grid_spacing
 from bunraku.picture.sheet import contact_sheet
-from bunraku.picture.surface import to_linear, to_srgb
 from bunraku.picture.view import framing
 from bunraku.rig.mannequin import mannequin
 

@@ -11,8 +11,9 @@ import numpy as np
 from jaxtyping import Float
 from PIL import Image, ImageDraw
 
+from bunraku.geometry.colour import to_linear, to_srgb
 from bunraku.picture.raster import rasterise
-from bunraku.picture.surface import Surface, to_linear, to_srgb
+from bunraku.picture.surface import Surface
 from bunraku.picture.view import View, looking
 
 SUPERSAMPLING = 2

@@ -9,8 +9,9 @@ import numpy as np
 from jaxtyping import Float, Int, UInt8
 from PIL import Image
 
+from bunraku.geometry.colour import to_linear
 from bunraku.geometry.mesh import Mesh
-from bunraku.picture.raster import Hits
+from bunraku.geometry.raster import Hits
 from bunraku.rig.proportions import Body
 
 SIDE_COLOURS = {"left": (0.78, 0.22, 0.09), "right": (0.06, 0.27, 0.55), "trunk": (0.36, 0.35, 0.33)}  # linear RGB
@@ -102,12 +103,3 @@ def stick_vertices(body: Body, p_world_joint: Float[np.ndarray, "F J 3"]) -> Flo
     middle = start + 0.18 * along
     corners = np.stack([start, middle + thick * side, middle + thick * front, middle - thick * side, middle - thick * front, end], axis=-2)
     return corners[..., _OCTAHEDRON, :].reshape(len(p_world_joint), -1, 3)
-
-
-def to_linear(srgb: Float[np.ndarray, "*batch"]) -> Float[np.ndarray, "*batch"]:
-    return np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
-
-
-def to_srgb(linear: Float[np.ndarray, "*batch"]) -> Float[np.ndarray, "*batch"]:
-    linear = linear.clip(0, 1)
-    return np.where(linear <= 0.0031308, linear * 12.92, 1.055 * linear ** (1 / 2.4) - 0.055)

@@ -25,6 +25,7 @@ class Character:
     source: object | None = None
     clips: tuple[str, ...] = ()  # names of the animations in the source
     notes: Mapping[str, str] = field(default_factory=dict)  # what the reader had to assume or leave out
+    splats: object | None = None  # a bunraku.splats.Splats (which lives above this room): the character at rest as Gaussians
 
     def __post_init__(self) -> None:
         if len(self.rig.weights) != len(self.mesh.vertices):
