@@ -8,11 +8,12 @@ from jaxtyping import Float, Int
 from PIL import Image, ImageDraw, ImageFont
 
 from bunraku.errors import BadValue
+from bunraku.geometry.colour import to_srgb
 from bunraku.kinematics.forward import WorldPoses, forward_kinematics
 from bunraku.kinematics.motion import Motion
 from bunraku.kinematics.skeleton import CONTACT_ROLES, SIDES
 from bunraku.picture.shade import SUPERSAMPLING, Stage, draw
-from bunraku.picture.surface import SIDE_COLOURS, Surface, stick_surface, stick_vertices, surface_of, to_srgb
+from bunraku.picture.surface import SIDE_COLOURS, Surface, stick_surface, stick_vertices, surface_of
 from bunraku.picture.view import STANDS, framing
 from bunraku.rig.character import Character
 from bunraku.rig.proportions import measure
