@@ -1,0 +1,43 @@
+"""gsplat, the rasteriser for NVIDIA cards (the extra `cuda`): our splats in its order, its pictures in ours.
+
+Colours are worked out here, by our harmonics, so that every rasteriser sees the same ones, and gsplat gets one batch of scenes with
+one camera each: a clip is one call. Its kernels are built when first used, which takes minutes once.
+"""
+
+from __future__ import annotations
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from bunraku.splats.camera import Camera
+from bunraku.splats.harmonics import color_toward
+from bunraku.splats.splats import Splats
+
+
+def rasterise_splats(splats: Splats, camera: Camera, near: float, blur: float) -> Float[Tensor, "B H W 5"]:
+    """Red, green, blue and depth [m], each times the splats' weights, and the sum of the weights (alpha)."""
+    from gsplat import rasterization  # pyright: ignore[reportMissingImports]
+
+    batch = torch.broadcast_shapes(splats.batch, camera.T_world_camera.shape[:-2])
+    scenes, count = batch.numel(), len(splats)
+    if scenes == 0 or count == 0:
+        return splats.means.new_zeros(scenes, camera.height, camera.width, 5)
+    color = color_toward(splats.sh, splats.means, camera.p_world, splats.degree)
+    pictures, alpha, _ = rasterization(
+        means=splats.means.expand(*batch, -1, -1).reshape(scenes, count, 3),
+        quats=None,
+        scales=None,
+        covars=splats.covariances.expand(*batch, -1, -1, -1).reshape(scenes, count, 3, 3),
+        opacities=splats.opacities.expand(*batch, -1).reshape(scenes, count),
+        colors=color.expand(*batch, -1, -1).reshape(scenes, count, 3),
+        viewmats=camera.T_camera_world.expand(*batch, -1, -1).reshape(scenes, 1, 4, 4),
+        Ks=camera.K.detach().expand(scenes, 1, 3, 3),
+        width=camera.width,
+        height=camera.height,
+        near_plane=near,
+        eps2d=blur,
+        packed=False,
+        render_mode="RGB+D",
+    )
+    return torch.cat([pictures[:, 0], alpha[:, 0]], dim=-1)

@@ -1,0 +1,119 @@
+"""The one door to the rasterisers: splats and cameras in, pictures out, a whole clip in one call.
+
+```
+ splats ─► projection ─► raster_torch (specification) │ raster_cpu (numba) ─► Rendering
+       └──────────────► raster_gsplat (CUDA) ────────────────────────────────────┘
+```
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Literal, get_args
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from bunraku.errors import BadValue
+from bunraku.splats.camera import Camera
+from bunraku.splats.projection import project
+from bunraku.splats.splats import Splats
+
+Backend = Literal["auto", "torch", "cpu", "gsplat"]
+_FARTHEST = 1e9  # [m]
+_LARGEST = 1e4  # [m] the square of a larger splat's area would not be a float32 number
+
+
+@dataclass(frozen=True, kw_only=True)
+class RenderSettings:
+    near: float = 0.01  # [m] splats whose centre is nearer to the camera are not drawn
+    blur: float = 0.3  # [px²] added to every splat's picture, so that nothing is thinner than a pixel
+
+    def __post_init__(self) -> None:
+        if not (self.near > 0 and self.blur > 0):
+            raise BadValue(f"rendering with near={self.near:g} m and blur={self.blur:g} px² is impossible; both must be above 0, as 0.01 and 0.3 are.")
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Rendering:
+    """What the cameras see, without background."""
+
+    color: Float[Tensor, "*batch H W 3"]  # times alpha; sRGB
+    alpha: Float[Tensor, "*batch H W"]  # share of the pixel that splats cover
+    depth: Float[Tensor, "*batch H W"]  # mean of the splats' distances along the camera's axis [m]; 0 where alpha is 0
+    backend: str  # which rasteriser made it
+
+    def over(self, background: Float[Tensor, "*#batch 3"] | Float[Tensor, "*#batch H W 3"]) -> Float[Tensor, "*batch H W 3"]:
+        """The picture in front of a colour or of another picture."""
+        return self.color + (1 - self.alpha[..., None]) * background
+
+
+def render(splats: Splats, camera: Camera, backend: Backend = "auto", settings: RenderSettings | None = None) -> Rendering:
+    """Pictures of splats. Frames of the splats and cameras of a batch broadcast: F frames seen by one camera, or by F, are F pictures.
+
+    Gradients reach means, factors, opacities, colours and the camera's pose. `backend`: "cpu" (numba, float32), "gsplat" (CUDA), "torch" (any
+    device and precision, slow), or "auto", the fastest that fits.
+    """
+    settings = settings or RenderSettings()
+    batch = _batch(splats, camera)
+    _require_numbers(splats, camera)
+    chosen = _choose(backend, splats)
+    if chosen == "gsplat":
+        from bunraku.splats.raster_gsplat import rasterise_splats
+
+        sums = rasterise_splats(splats, camera, settings.near, settings.blur)
+    else:
+        from bunraku.splats.raster_torch import rasterise
+
+        sums = rasterise(project(splats, camera, settings.near, settings.blur), camera.width, camera.height)
+    sums = sums.reshape(*batch, camera.height, camera.width, 5)
+    alpha = sums[..., 4]
+    return Rendering(color=sums[..., :3], alpha=alpha, depth=sums[..., 3] / alpha.clamp_min(1e-10), backend=chosen)
+
+
+def _choose(backend: str, splats: Splats) -> str:
+    """The backend to use; "auto" never settles for the slow one without saying so."""
+    kind, dtype = splats.means.device.type, splats.means.dtype
+    if backend not in get_args(Backend):
+        raise BadValue(f"there is no rasteriser '{backend}'; choose {', '.join(get_args(Backend))}.")
+    if backend == "gsplat" and kind != "cuda":
+        raise BadValue(f"the rasteriser 'gsplat' needs splats on a CUDA device, these are on '{kind}'. Move them with splats.to('cuda'), or use backend='cpu'.")
+    if backend == "gsplat" and find_spec("gsplat") is None:
+        raise BadValue("the rasteriser 'gsplat' is not installed; pip install 'bunraku[cuda]', or use backend='torch'.")
+    if backend == "cpu" and (kind != "cpu" or dtype != torch.float32):
+        raise BadValue(f"the rasteriser 'cpu' draws float32 splats in main memory, these are {dtype} on '{kind}'; use backend='torch', or splats.to(...).")
+    if backend != "auto":
+        return backend
+    if kind == "cuda" and dtype == torch.float32 and find_spec("gsplat") is not None:
+        return "gsplat"
+    if kind == "cuda" and dtype == torch.float32:
+        warnings.warn("gsplat is not installed, so the plain torch rasteriser is used, some hundred times slower; pip install 'bunraku[cuda]'.", stacklevel=3)
+    return "torch"
+
+
+def _batch(splats: Splats, camera: Camera) -> torch.Size:
+    given = splats.batch, camera.T_world_camera.shape[:-2]
+    try:
+        return torch.broadcast_shapes(*given)
+    except RuntimeError:
+        frames, views = ("×".join(map(str, shape)) for shape in given)
+        raise BadValue(f"{frames} frames of splats and {views} cameras do not fit together; give one camera, or one for each frame.") from None
+
+
+def _require_numbers(splats: Splats, camera: Camera) -> None:
+    """What is not a number would silently make pictures, or worse, gradients, that are none."""
+    given = {"means": splats.means, "factors": splats.factors, "sh": splats.sh, "opacity_logits": splats.opacity_logits}
+    given |= {"T_world_camera": camera.T_world_camera, "K": camera.K}
+    for name, value in given.items():
+        if value.dtype != splats.means.dtype or value.device != splats.means.device:
+            raise BadValue(f"{name} are {value.dtype} on {value.device}, the splats' means {splats.means.dtype} on {splats.means.device}; use .to(...) on one.")
+        bad = value.isnan() if name == "opacity_logits" else ~value.isfinite()
+        if bool(bad.any()):
+            where = tuple(int(i) for i in bad.nonzero()[0])
+            raise BadValue(f"{name} {where} is {float(value[where])}: not a finite number. Look for what was divided by zero or diverged before rendering.")
+    for name, value, limit in (("means", splats.means, _FARTHEST), ("factors", splats.factors, _LARGEST)):
+        if value.numel() and float(value.detach().abs().max()) > limit:
+            raise BadValue(f"splats have {name} of up to {float(value.detach().abs().max()):.3g} m; {limit:g} m can be drawn. Is their unit the metre?")
