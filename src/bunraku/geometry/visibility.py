@@ -1,0 +1,36 @@
+"""Which of many segments stay inside a mesh: rays against its triangles, all at once (Embree)."""
+
+from __future__ import annotations
+
+import numpy as np
+from jaxtyping import Bool, Float, Int
+
+_CLEAR = 1e-4  # of a unit box: how far a segment must be from its ends before a hit counts; a vertex touches its own faces
+_FACING = 1e-6  # a face seen this much edge-on is passed by
+
+
+class Occluder:
+    """Triangles that rays can hit, in a unit box (Embree counts in float32)."""
+
+    def __init__(self, points: Float[np.ndarray, "P 3"], faces: Int[np.ndarray, "S 3"]) -> None:
+        from embreex.mesh_construction import TriangleMesh
+        from embreex.rtcore_scene import EmbreeScene
+
+        self._scene = EmbreeScene()
+        self._mesh = TriangleMesh(self._scene, points.astype(np.float32), faces.astype(np.int32))
+
+    def blocked(self, start: Float[np.ndarray, "N 3"], end: Float[np.ndarray, "N 3"]) -> Bool[np.ndarray, " N"]:
+        """Does anything lie between, whichever way it faces? Ends count as clear."""
+        origin, way, reach = _between(start, end)
+        return self._scene.run(origin, way, dists=reach, query="OCCLUDED") >= 0
+
+
+def _between(
+    start: Float[np.ndarray, "N 3"], end: Float[np.ndarray, "N 3"]
+) -> tuple[Float[np.ndarray, "N 3"], Float[np.ndarray, "N 3"], Float[np.ndarray, " N"]]:
+    """Rays from start to end, both shortened: origin, direction (unit), length."""
+    arm = end - start
+    length = np.linalg.norm(arm, axis=1)
+    way = arm / np.where(length > 0, length, 1)[:, None]
+    clear = np.minimum(_CLEAR, length / 4)
+    return (start + clear[:, None] * way).astype(np.float32), way.astype(np.float32), (length - 2 * clear).astype(np.float32)

@@ -1,0 +1,31 @@
+"""What the heat solver found and repaired: numbers, and a line for each that a user should know."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class HeatReport:
+    vertices: int
+    bones: int
+    shells: int  # pieces that share no point
+    repeated: int  # vertices on the spot of another one: seams, or doubles
+    flat_faces: int
+    doubled_faces: int
+    loose: int  # points that belong to no face
+    warmed: int  # points that see their closest bone
+    blind_shells: int  # shells that see no bone
+    idle_bones: tuple[int, ...]  # bones that are nowhere the strongest
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """One sentence for each thing that was repaired or deserves a look; none for a clean mesh."""
+        said = {
+            f"{self.repeated} vertices lie on the spot of another one and were welded for the solve": self.repeated,
+            f"{self.flat_faces} faces have no area and were left out of the solve": self.flat_faces,
+            f"{self.doubled_faces} faces repeat another one and were counted once": self.doubled_faces,
+            f"{self.loose} points belong to no face and follow the nearest skin": self.loose,
+            f"{self.blind_shells} of {self.shells} pieces see no bone": self.blind_shells,
+        }
+        return tuple(line for line, count in said.items() if count)
