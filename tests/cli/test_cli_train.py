@@ -44,7 +44,7 @@ def test_a_run_is_trained_gone_on_with_and_used(data: Path, tmp_path: Path, caps
     ("changes", "sentence"),
     [
         (["dancer", "small"], "there is no training of 'dancer'; choose generator"),
-        (["generator", "huge"], "there is no generator of size 'huge'; choose small, base, large."),
+        (["generator", "huge"], "there is no generator of size 'huge'; choose tiny, small, base, large."),
         (["generator", "small", "--set", "batch=x"], "batch=x: a whole number is needed."),
         (["generator", "small", "--ablation", "no-legs"], "there is no ablation 'no-legs'; choose full, one-stage"),
         (["tmr", "small", "--ablation", "one-stage"], "ablations are of generators; leave --ablation out for 'tmr'."),

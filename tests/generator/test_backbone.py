@@ -8,6 +8,7 @@ import pytest
 import torch
 from torch import nn
 
+from bunraku.errors import BadValue
 from bunraku.generator.backbone import Backbone, position_codes
 from tests.generator.tiny import SMALL
 
@@ -58,8 +59,9 @@ def test_value_and_gradient_equal_pytorchs_encoder(norm: str) -> None:
     assert torch.allclose(results[0][1], results[1][1], atol=1e-4)
 
 
-def test_frames_past_the_end_change_nothing() -> None:
-    net, (poses, text, level, heading) = backbone(), inputs()
+@pytest.mark.parametrize("together", [1, 2, 4])
+def test_frames_past_the_end_change_nothing(together: int) -> None:
+    net, (poses, text, level, heading) = backbone(frames_per_token=together), inputs()
     valid = torch.arange(9) < 5
     other = torch.where(valid[:, None], poses, torch.full_like(poses, 1e3))
     a, b = (whole(net, p, text, level, heading, valid.expand(3, -1))[:, :5] for p in (poses, other))
@@ -73,7 +75,26 @@ def test_text_slots_not_given_are_zeros_that_count() -> None:
     assert torch.allclose(whole(net, poses, text, level, heading, None), whole(net, poses, padded, level, heading, None))
 
 
-@pytest.mark.parametrize("changes", [{"qk_norm": True}, {"norm": "pre", "qk_norm": True, "dropout": 0.1}])
+def test_a_token_of_several_frames_puts_each_back_where_it_came_from() -> None:
+    """With attention and feed-forward nets silent, the weights that read and write a token's second frame move nothing but second frames."""
+    net, (poses, text, level, heading) = backbone(frames_per_token=3), inputs(frames=8)
+    for layer in net.layers:
+        for part in (layer.attention_out, layer.feed_out):
+            torch.nn.init.zeros_(part.weight)
+            torch.nn.init.zeros_(part.bias)
+    before = whole(net, poses, text, level, heading, None)
+    net.pose_out.bias.data[7:14] += 1.0
+    moved = (whole(net, poses, text, level, heading, None) - before).abs().amax(dim=(0, 2)) > 0.5
+    assert before.shape == (3, 8, 7)
+    assert moved.tolist() == [False, True, False, False, True, False, False, True]
+
+
+def test_a_token_holds_at_least_one_frame() -> None:
+    with pytest.raises(BadValue, match="frames_per_token is 0"):
+        backbone(frames_per_token=0)
+
+
+@pytest.mark.parametrize("changes", [{"qk_norm": True}, {"norm": "pre", "qk_norm": True, "dropout": 0.1}, {"frames_per_token": 3}])
 def test_other_makes_run_and_carry_gradients_to_every_weight(changes: dict[str, object]) -> None:
     net = backbone(**changes).train()
     whole(net, *inputs(), None).square().sum().backward()

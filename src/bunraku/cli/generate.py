@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import argparse
 import math
-import os
 from typing import Any
 
-from bunraku.cli.shared import plain_warnings, progress, say_written
+from bunraku.cli.shared import let_threads_sleep, plain_warnings, progress, say_written
 from bunraku.errors import BadValue
 
 HELP = "turn words into motion"
@@ -46,8 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    # before torch is loaded: threads that wait by spinning made one clip take 40 s instead of 5 on two cores that others used too
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    let_threads_sleep()
     from bunraku import api
 
     if args.prompts and args.timeline:

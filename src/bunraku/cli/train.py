@@ -15,7 +15,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from bunraku.cli.shared import plain_warnings
+from bunraku.cli.shared import let_threads_sleep, plain_warnings
 
 if TYPE_CHECKING:
     from bunraku.training.loop import Progress
@@ -25,7 +25,7 @@ HELP = "train a model on captured motion"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kind", metavar="KIND", help="generator or tmr")
-    parser.add_argument("size", metavar="SIZE", help="small, base or large")
+    parser.add_argument("size", metavar="SIZE", help="tiny, small, base or large")
     parser.add_argument("--data", required=True, metavar="DIR", help="a dataset of `bunraku data build`, or a packed one")
     parser.add_argument("-o", "--output", required=True, metavar="RUN", help="the run's folder: log, checkpoints, model")
     parser.add_argument("--resume", action="store_true", help="go on where the newest checkpoint is")
@@ -38,6 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    let_threads_sleep()
     from bunraku import api
 
     with plain_warnings(), _Teller() as tell:

@@ -2,6 +2,7 @@
 
     text slots (50) | noise level (1) | heading (1) | poses (F)   →   encoder layers   →   poses (F)
 
+With `frames_per_token` a token holds that many neighbouring frames, for a fraction of the work; the last one may be filled up with zeros.
 Every token attends to every other; frames past the end of a clip are masked out. As released, the text slots that a prompt does not
 fill are zeros that stay attendable, and one sinusoidal position code runs over the whole row.
 """
@@ -16,6 +17,8 @@ import torch
 import torch.nn.functional as F
 from jaxtyping import Bool, Float, Int
 from torch import Tensor, nn
+
+from bunraku.errors import BadValue
 
 MAX_TOKENS = 5000
 
@@ -33,6 +36,11 @@ class BackboneConfig:
     norm: Literal["post", "pre"] = "post"  # released: post. It diverges late in training; our own models use pre
     qk_norm: bool = False
     dropout: float = 0.0
+    frames_per_token: int = 1
+
+    def __post_init__(self) -> None:
+        if self.frames_per_token < 1:
+            raise BadValue(f"frames_per_token is {self.frames_per_token}; at least 1 is needed.")
 
 
 class Backbone(nn.Module):
@@ -48,10 +56,10 @@ class Backbone(nn.Module):
         self.level_in = nn.Linear(config.width, config.width)
         self.level_out = nn.Linear(config.width, config.width)
         self.heading_in = nn.Linear(2, config.width)
-        self.pose_in = nn.Linear(width_in, config.width)
+        self.pose_in = nn.Linear(width_in * config.frames_per_token, config.width)
         self.layers = nn.ModuleList(EncoderLayer(config) for _ in range(config.layers))
         self.last_norm = nn.LayerNorm(config.width) if config.norm == "pre" else nn.Identity()
-        self.pose_out = nn.Linear(config.width, width_out)
+        self.pose_out = nn.Linear(config.width, width_out * config.frames_per_token)
         self.dropout = nn.Dropout(config.dropout)
         self.register_buffer("positions", position_codes(MAX_TOKENS, config.width), persistent=False)
         self.register_buffer("level_tokens", None, persistent=False)
@@ -64,14 +72,17 @@ class Backbone(nn.Module):
         valid: Bool[Tensor, "B F"] | None,
     ) -> Float[Tensor, "B F O"]:
         """`level` is the number of the base step, `asked` comes from `embed`; `valid` None: every frame is."""
-        frames = poses.shape[1]
+        frames, together = poses.shape[1], self.config.frames_per_token
+        if together > 1:
+            poses, valid = _grouped(poses, valid, together)
         tokens = self._tokens(poses, level, asked)
         attendable = None
         if valid is not None:
-            attendable = F.pad(valid, (tokens.shape[1] - frames, 0), value=True)[:, None, None]
+            attendable = F.pad(valid, (tokens.shape[1] - poses.shape[1], 0), value=True)[:, None, None]
         for layer in self.layers:
             tokens = layer(tokens, attendable)
-        return self.pose_out(self.last_norm(tokens[:, -frames:].to(self.pose_out.weight.dtype)))
+        out = self.pose_out(self.last_norm(tokens[:, -poses.shape[1] :].to(self.pose_out.weight.dtype)))
+        return out if together == 1 else out.unflatten(-1, (together, -1)).flatten(1, 2)[:, :frames]
 
     def embed(self, text: Float[Tensor, "B S W"], heading: Float[Tensor, "B 2"]) -> Float[Tensor, "B P C"]:
         """The tokens that stay the same all through a run: text slots, and last the heading (cos and sin at the first frame)."""
@@ -92,6 +103,16 @@ class Backbone(nn.Module):
     def remember_levels(self, levels: int) -> None:
         """Works the tokens of all noise levels out once and for all: for a network that is not trained any more."""
         self.level_tokens = self._embed_level(torch.arange(levels, device=self.positions.device))
+
+
+def _grouped(
+    poses: Float[Tensor, "B F I"], valid: Bool[Tensor, "B F"] | None, together: int
+) -> tuple[Float[Tensor, "B G H"], Bool[Tensor, "B G"] | None]:
+    """Neighbouring frames side by side in one row. What lies past the end of a clip is zeros, whatever was there: a clip alone has nothing there."""
+    if valid is not None:
+        poses, valid = poses.masked_fill(~valid[..., None], 0.0), valid[:, ::together]
+    poses = F.pad(poses, (0, 0, 0, -poses.shape[1] % together))
+    return poses.unflatten(1, (-1, together)).flatten(2), valid
 
 
 class EncoderLayer(nn.Module):
