@@ -1,8 +1,8 @@
 """From ellipsoids in the world to ellipses in the picture: EWA splatting, a perspective camera linearised at each splat's centre.
 
-With `M = J R_camera_world factor` (2 × 3) the ellipse has the covariance `M Mᵀ + blur I`. Its determinant is a sum of squares,
-`|M₀ × M₁|² + blur (|M₀|² + |M₁|²) + blur²`, so that even a needle longer than the picture keeps one, in float32. Numbers not named
-here are those of gsplat 1.5.3, so that all rasterisers agree.
+With `M = J R_camera_world factor` (2 × 3) the ellipse has the covariance `M Mᵀ + blur I`. Two things keep needles longer than the
+picture sharp in float32: its determinant is a sum of squares, `|M₀ × M₁|² + blur (|M₀|² + |M₁|²) + blur²`, and distances are taken
+through a triangular root of its inverse. Constants not explained here are those of gsplat 1.5.3, so that all rasterisers agree.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Ellipses:
     """N splats as B pictures see them. Where `seen` is false the other values are placeholders."""
 
     p_pixel: Float[Tensor, "B N 2"]  # [px]
-    conic: Float[Tensor, "B N 3"]  # xx, xy, yy of the inverse covariance [1/px²]
+    root: Float[Tensor, "B N 3"]  # u, v, w: a pixel (x, y) away from the centre is √((u x + v y)² + (w y)²) standard deviations away [1/px]
     depth: Float[Tensor, "B N"]  # [m]
     color: Float[Tensor, "B N 3"]
     opacity: Float[Tensor, "B N"]
@@ -48,16 +48,16 @@ def project(splats: Splats, camera: Camera, near: float, blur: float) -> Ellipse
     K = camera.K.detach()
     p_pixel = torch.stack([K[0, 0] * x / z + K[0, 2], K[1, 1] * y / z + K[1, 2]], dim=-1)
     M = _jacobian(x / z, y / z, z, K, camera) @ (R_camera_world[..., None, :, :] @ splats.factors)
-    covariance, conic = _ellipse(M, blur)
+    variance, root = _ellipse(M, blur)
     opacity = splats.opacities
     with torch.no_grad():
-        reach = torch.sqrt(2 * torch.log((opacity / LEAST_ALPHA).clamp_min(1)))[..., None] * torch.sqrt(covariance)
+        reach = torch.sqrt(2 * torch.log((opacity / LEAST_ALPHA).clamp_min(1)))[..., None] * torch.sqrt(variance)
         size = torch.tensor([camera.width, camera.height], dtype=reach.dtype, device=reach.device)
         seen = ahead & (opacity >= LEAST_ALPHA) & (p_pixel + reach > 0).all(-1) & (p_pixel - reach < size).all(-1)
     color = color_toward(splats.sh, splats.means, camera.p_world, splats.degree)
     return Ellipses(
         p_pixel=p_pixel.expand(*batch, -1, -1).reshape(*count, 2),
-        conic=conic.expand(*batch, -1, -1).reshape(*count, 3),
+        root=root.expand(*batch, -1, -1).reshape(*count, 3),
         depth=z.expand(*batch, -1).reshape(count),
         color=color.expand(*batch, -1, -1).reshape(*count, 3),
         opacity=opacity.expand(*batch, -1).reshape(count),
@@ -82,9 +82,10 @@ def _jacobian(
 
 
 def _ellipse(M: Float[Tensor, "*batch N 2 3"], blur: float) -> tuple[Float[Tensor, "*batch N 2"], Float[Tensor, "*batch N 3"]]:
-    """The covariance's diagonal and its inverse's xx, xy, yy."""
+    """The variances across and down the picture, and the upper triangular root of the inverse covariance."""
     across, down = M.unbind(-2)
     xx, xy, yy = (across * across).sum(-1), (across * down).sum(-1), (down * down).sum(-1)
     determinant = torch.linalg.cross(across, down).square().sum(-1) + blur * (xx + yy) + blur**2
-    conic = torch.stack([yy + blur, -xy, xx + blur], dim=-1) / determinant[..., None]
-    return torch.stack([xx, yy], dim=-1) + blur, conic
+    xx, yy = xx + blur, yy + blur
+    root = torch.stack([torch.sqrt(yy / determinant), -xy / torch.sqrt(yy * determinant), torch.rsqrt(yy)], dim=-1)
+    return torch.stack([xx, yy], dim=-1), root

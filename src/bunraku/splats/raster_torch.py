@@ -1,7 +1,7 @@
 """The rasteriser in plain torch: the specification that the fast ones are tested against, on any device and in any precision.
 
-Of the splats that touch a tile of the picture, front to back, splat i covers `alpha_i = min(opacity exp(−½ dᵀ conic d), 0.999)` of
-a pixel at distance d from its centre, or nothing below 1/255, and shows with the weight `alpha_i Π_{j<i} (1 − alpha_j)`. A pixel is
+Of the splats that touch a tile of the picture, front to back, splat i covers `alpha_i = min(opacity exp(−½ d²), 0.999)` of a
+pixel d standard deviations from its centre, or nothing below 1/255, and shows with the weight `alpha_i Π_{j<i} (1 − alpha_j)`. A pixel is
 finished before the first splat that would leave less than 1e-4 of the light behind it.
 """
 
@@ -25,7 +25,7 @@ def rasterise(ellipses: Ellipses, width: int, height: int) -> Float[Tensor, "B H
 def _picture(ellipses: Ellipses, number: int, width: int, height: int) -> Float[Tensor, "H W 5"]:
     seen = ellipses.seen[number].nonzero().squeeze(-1)
     order = seen[ellipses.depth[number, seen].detach().argsort(stable=True)]
-    p_pixel, conic, opacity, reach = (value[number, order] for value in (ellipses.p_pixel, ellipses.conic, ellipses.opacity, ellipses.reach))
+    p_pixel, root, opacity, reach = (value[number, order] for value in (ellipses.p_pixel, ellipses.root, ellipses.opacity, ellipses.reach))
     shown = torch.cat([ellipses.color[number, order], ellipses.depth[number, order, None], torch.ones_like(opacity)[:, None]], dim=-1)
     low, high = p_pixel.detach() - reach, p_pixel.detach() + reach
     rows = []
@@ -34,7 +34,7 @@ def _picture(ellipses: Ellipses, number: int, width: int, height: int) -> Float[
         for left in range(0, width, _TILE):
             right, bottom = min(left + _TILE, width), min(top + _TILE, height)
             near = _overlap(low, high, left, top, right, bottom)
-            weight = _weights(_pixels(left, top, right, bottom, p_pixel), p_pixel[near], conic[near], opacity[near])
+            weight = _weights(_pixels(left, top, right, bottom, p_pixel), p_pixel[near], root[near], opacity[near])
             tiles.append((weight @ shown[near]).view(bottom - top, right - left, 5))
         rows.append(torch.cat(tiles, dim=1))
     return torch.cat(rows, dim=0)
@@ -50,12 +50,12 @@ def _pixels(left: int, top: int, right: int, bottom: int, like: Tensor) -> Float
     return torch.stack([x, y], dim=-1).reshape(-1, 2).to(like) + 0.5
 
 
-def _weights(pixels: Float[Tensor, "P 2"], p_pixel: Float[Tensor, "N 2"], conic: Float[Tensor, "N 3"], opacity: Float[Tensor, " N"]) -> Float[Tensor, "P N"]:
+def _weights(pixels: Float[Tensor, "P 2"], p_pixel: Float[Tensor, "N 2"], root: Float[Tensor, "N 3"], opacity: Float[Tensor, " N"]) -> Float[Tensor, "P N"]:
     """How much of each splat, sorted front to back, each pixel shows."""
     x, y = (pixels[:, None] - p_pixel).unbind(-1)
-    distance = 0.5 * (conic[:, 0] * x * x + conic[:, 2] * y * y) + conic[:, 1] * x * y
-    alpha = (opacity * torch.exp(-distance)).clamp_max(MOST_ALPHA)
-    alpha = torch.where((alpha >= LEAST_ALPHA) & (distance >= 0), alpha, 0.0)
+    square = (root[:, 0] * x + root[:, 1] * y).square() + (root[:, 2] * y).square()
+    alpha = (opacity * torch.exp(-0.5 * square)).clamp_max(MOST_ALPHA)
+    alpha = torch.where(alpha >= LEAST_ALPHA, alpha, 0.0)
     light_after = torch.cumprod(1 - alpha, dim=-1)
     light_before = torch.cat([torch.ones_like(light_after[:, :1]), light_after[:, :-1]], dim=-1)
     return torch.where(light_after > LEAST_LIGHT, alpha * light_before, 0.0)
