@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 from jaxtyping import Float, Int
 from numba import njit
@@ -13,12 +15,11 @@ def rasterise_fast(
     p_image: Float[np.ndarray, "V 3"], faces: Int[np.ndarray, "T 3"], width: int, height: int, *, parallel: bool = False, near: float = NEAR
 ) -> Hits:
     """See `raster.rasterise_projected`."""
-    face, weight, depth = _fill(np.ascontiguousarray(p_image, dtype=np.float64), np.ascontiguousarray(faces, dtype=np.int64), width, height, parallel, near)
+    face, weight, depth = _compiled(np.ascontiguousarray(p_image, dtype=np.float64), np.ascontiguousarray(faces, dtype=np.int64), width, height, parallel, near)
     pixel = np.flatnonzero(face >= 0)
     return Hits(pixel=pixel, face=face[pixel], weight=weight[pixel], depth=depth[pixel])
 
 
-@njit(cache=True, error_model="numpy")
 def _fill(
     p: np.ndarray, faces: np.ndarray, width: int, height: int, parallel: bool, near: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:  # pragma: no cover - compiled
@@ -53,3 +54,6 @@ def _fill(
                     nearest[pixel], seen[pixel] = depth, f
                     weight[pixel, 0], weight[pixel, 1], weight[pixel, 2] = u, v, w
     return seen, weight, nearest
+
+
+_compiled = njit(cache=True, error_model="numpy")(inspect.unwrap(_fill))  # unwrapped: tests check shapes by decorating every function

@@ -12,6 +12,7 @@ from jaxtyping import Float
 from PIL import Image, ImageDraw
 
 from bunraku.geometry.colour import to_linear, to_srgb
+from bunraku.geometry.raster import Hits
 from bunraku.picture.raster import rasterise
 from bunraku.picture.surface import Surface
 from bunraku.picture.view import View, looking
@@ -33,44 +34,53 @@ class Stage:
 
     @property
     def v_world_lamp(self) -> Float[np.ndarray, "3"]:
-        """Towards the lamp: above the camera's left shoulder."""
-        right, _, ahead = self.view.R_camera_world
-        direction = -0.55 * right - 0.45 * ahead * (1, 0, 1) + np.array([0.0, 1.15, 0.0])
-        return direction / np.linalg.norm(direction)
+        return lamp_for(self.view)
+
+
+def lamp_for(view: View) -> Float[np.ndarray, "3"]:
+    """Towards the lamp: above the camera's left shoulder."""
+    right, _, ahead = view.R_camera_world
+    direction = -0.55 * right - 0.45 * ahead * (1, 0, 1) + np.array([0.0, 1.15, 0.0])
+    return direction / np.linalg.norm(direction)
 
 
 def draw(stage: Stage, surface: Surface, vertices: Float[np.ndarray, "V 3"], p_world_stand: Float[np.ndarray, "3"], so_far: int) -> Image.Image:
     """The character with these vertices, seen from the stage's camera moved along to where it stands; `so_far` frames of the trail are past."""
     view = stage.view.moved(p_world_stand)
-    lamp = _Lamp(stage, surface, vertices)
+    lamp = Lamp(stage.v_world_lamp, stage.reach, surface, vertices)
     image = _ground(stage, view, lamp, p_world_stand)
     image = _with_trail(image, stage, view, so_far)
     hits = rasterise(vertices, surface.faces, view)
-    if len(hits.pixel):
-        point = hits.interpolate(vertices, surface.faces)
-        normal = hits.interpolate(surface.normals(vertices), surface.faces)
-        normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-12)
-        towards_eye = view.p_world - point
-        normal *= np.where((normal * towards_eye).sum(1, keepdims=True) < 0, -1.0, 1.0)
-        towards_eye /= np.linalg.norm(towards_eye, axis=1, keepdims=True)
-        light = _SKY * (0.5 + 0.5 * normal[:, 1]) + _BOUNCE * (0.5 - 0.5 * normal[:, 1])
-        facing = (normal @ stage.v_world_lamp).clip(0)
-        light += _LAMP * facing * (1 - lamp.shadow(point + normal * 0.012 * stage.reach))
-        rim = 0.10 * (1 - (normal * towards_eye).sum(1).clip(0, 1)) ** 3
-        image.reshape(-1, 3)[hits.pixel] = surface.albedo(hits) * light[:, None] + rim[:, None]
+    image.reshape(-1, 3)[hits.pixel] = lit(surface, vertices, hits, view, lamp)
     picture = Image.fromarray((to_srgb(image) * 255 + 0.5).astype(np.uint8))
     return picture.resize((view.width // SUPERSAMPLING, view.height // SUPERSAMPLING), Image.Resampling.BOX)
 
 
-class _Lamp:
+def lit(surface: Surface, vertices: Float[np.ndarray, "V 3"], hits: Hits, view: View, lamp: Lamp) -> Float[np.ndarray, "P 3"]:
+    """The light [linear RGB] that comes from the points a view sees: sky, ground and lamp on the surface's colour, and a faint rim."""
+    point = hits.interpolate(vertices, surface.faces)
+    normal = hits.interpolate(surface.normals(vertices), surface.faces)
+    normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-12)
+    towards_eye = view.p_world - point
+    normal *= np.where((normal * towards_eye).sum(1, keepdims=True) < 0, -1.0, 1.0)
+    towards_eye /= np.maximum(np.linalg.norm(towards_eye, axis=1, keepdims=True), 1e-12)
+    light = _SKY * (0.5 + 0.5 * normal[:, 1]) + _BOUNCE * (0.5 - 0.5 * normal[:, 1])
+    facing = (normal @ lamp.v_world).clip(0)
+    light += _LAMP * facing * (1 - lamp.shadow(point + normal * 0.012 * lamp.reach))
+    rim = 0.10 * (1 - (normal * towards_eye).sum(1).clip(0, 1)) ** 3
+    return surface.albedo(hits) * light[:, None] + rim[:, None]
+
+
+class Lamp:
     """The depth map of one pose as the lamp sees it."""
 
-    def __init__(self, stage: Stage, surface: Surface, vertices: Float[np.ndarray, "V 3"]) -> None:
+    def __init__(self, v_world: Float[np.ndarray, "3"], reach: float, surface: Surface, vertices: Float[np.ndarray, "V 3"]) -> None:
+        self.v_world, self.reach = v_world, reach  # towards the lamp, unit · the size of the character [m]
         centre = (vertices.min(0) + vertices.max(0)) / 2
         radius = np.linalg.norm(vertices - centre, axis=1).max() * 1.05 + 1e-6
         self.view = View(
-            R_camera_world=looking(-stage.v_world_lamp),
-            p_world=centre + stage.v_world_lamp * 2 * radius,
+            R_camera_world=looking(-v_world),
+            p_world=centre + v_world * 2 * radius,
             scale=_LAMP_PIXELS / (2 * radius),
             width=_LAMP_PIXELS,
             height=_LAMP_PIXELS,
@@ -79,7 +89,7 @@ class _Lamp:
         hits = rasterise(vertices, surface.faces, self.view)
         self.depth = np.full(_LAMP_PIXELS * _LAMP_PIXELS, np.inf)
         self.depth[hits.pixel] = hits.depth
-        self.tolerance = 0.006 * stage.reach
+        self.tolerance = 0.006 * reach
 
     def shadow(self, p_world: Float[np.ndarray, "P 3"]) -> Float[np.ndarray, " P"]:
         """0 in the light … 1 in full shadow."""
@@ -96,7 +106,7 @@ class _Lamp:
         return shade / len(_SOFTNESS) ** 2
 
 
-def _ground(stage: Stage, view: View, lamp: _Lamp, p_world_stand: Float[np.ndarray, "3"]) -> Float[np.ndarray, "H W 3"]:
+def _ground(stage: Stage, view: View, lamp: Lamp, p_world_stand: Float[np.ndarray, "3"]) -> Float[np.ndarray, "H W 3"]:
     """The floor y = 0 with grid lines, fading into the backdrop away from the character."""
     image = np.broadcast_to(_BACKDROP, (view.height * view.width, 3)).copy()
     ray = view.rays().reshape(-1, 3)
