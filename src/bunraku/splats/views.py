@@ -1,0 +1,58 @@
+"""Pictures of a textured mesh without light, exact but for their pixels: what splats are fitted to and measured by."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from bunraku.geometry.appearance import Appearance
+from bunraku.geometry.colour import to_srgb
+from bunraku.geometry.zbuffer import rasterise_fast
+from bunraku.splats.camera import FIELD_OF_VIEW, Camera
+
+_SUPERSAMPLING = 3  # squared samples per pixel
+_MARGIN = 1.05  # the ball around the character, nearest view, over what the picture holds
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Target:
+    """What a camera should see."""
+
+    color: Float[Tensor, "*batch H W 3"]  # times alpha; sRGB
+    alpha: Float[Tensor, "*batch H W"]
+
+
+def random_views(vertices: Float[Tensor, "V 3"], count: int, seed: int, size: int = 256) -> Camera:
+    """Cameras all around, evenly over the sphere, near enough to fill the picture and up to a third farther."""
+    generator = torch.Generator().manual_seed(seed)
+    low, high = vertices.amin(0), vertices.amax(0)
+    middle = (low + high) / 2
+    radius = float((vertices - middle).norm(dim=1).max())
+    number = torch.arange(count)
+    height = 1 - 2 * (number + torch.rand(count, generator=generator)) / count
+    around = math.pi * (3 - math.sqrt(5)) * number + 2 * math.pi * torch.rand(1, generator=generator)
+    level = (1 - height**2).clamp_min(0).sqrt()
+    direction = torch.stack([level * around.cos(), height, level * around.sin()], dim=-1)
+    distance = _MARGIN * radius / math.sin(FIELD_OF_VIEW / 2) * (1 + 0.33 * torch.rand(count, 1, generator=generator))
+    return Camera.look_at(middle + direction.to(middle) * distance.to(middle), middle.expand(count, 3), size, size)
+
+
+def draw_mesh(vertices: Float[Tensor, "V 3"], appearance: Appearance, camera: Camera) -> Target:
+    """One picture of the mesh with these vertices; `camera` is a single one."""
+    fine = camera.resized(camera.width * _SUPERSAMPLING, camera.height * _SUPERSAMPLING)
+    p_pixel, depth = fine.project(vertices.double().to(fine.T_world_camera.dtype))
+    p_image = torch.cat([p_pixel, depth[:, None]], dim=-1).double().numpy()
+    reach = float(depth.max())
+    hits = rasterise_fast(p_image, appearance.faces, fine.width, fine.height, near=1e-4 * reach)
+    area = (hits.depth * _SUPERSAMPLING / float(fine.K[0, 0])) ** 2
+    image = np.zeros((fine.height * fine.width, 4))
+    image[hits.pixel, :3] = to_srgb(appearance.colour(hits.face, hits.weight, area))
+    image[hits.pixel, 3] = 1.0
+    image = image.reshape(camera.height, _SUPERSAMPLING, camera.width, _SUPERSAMPLING, 4).mean((1, 3))
+    picture = torch.from_numpy(image).to(torch.float32)
+    return Target(color=picture[..., :3], alpha=picture[..., 3])
