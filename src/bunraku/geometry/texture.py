@@ -37,7 +37,7 @@ class Texture:
         below = np.floor(level).astype(np.int64)
         share = (level - below)[:, None]
         colour = np.zeros((len(uv), 3))
-        for number in np.unique(below):
+        for number in np.unique(below).tolist():
             here = below == number
             colour[here] = self._bilinear(number, uv[here])
             finer = here & (share[:, 0] > 0)

@@ -27,13 +27,13 @@ MOST_SPLATS = 2_000_000
 _SAMPLES = 12  # per splat
 _ROUNDS = 4
 _NORMAL_WEIGHT, _COLOUR_WEIGHT = 1.0, 2.0  # a turn of 60°, or a change of display colour by a half, is as far as one spacing
-_SPREAD = 1.9  # the splat's standard deviation over its cell's: neighbours overlap until no light comes through
+_SPREAD = 1.6  # the splat's standard deviation over its cell's: neighbours overlap until no light comes through
 _ROUND = 0.6  # a cell's narrow side counts as at least this share of its mean size
 _FLATNESS = 0.08  # half thickness of a disc, of the spacing
-_INSET = 0.7  # of the spacing: how far below the surface discs lie, so that their soft rims end where the surface does
+_INSET = 0.8  # of the spacing: how far below the surface discs lie, so that their soft rims end where the surface does
 _DEEPEST = 0.35  # of the body's thickness there: discs of a thin sheet stay on their own side
 _JUST_INSIDE = 1e-3  # of the spacing
-_OPACITY = 0.6
+_OPACITY = 0.92
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
