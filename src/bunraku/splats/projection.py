@@ -21,7 +21,7 @@ from bunraku.splats.splats import Splats
 LEAST_ALPHA = 1 / 255  # where a splat covers less of a pixel, it is not drawn
 MOST_ALPHA = 0.999  # a splat never hides all that lies behind it
 LEAST_LIGHT = 1e-4  # a pixel is finished before the splat that would leave less than this of what lies behind
-_BEYOND_EDGE = 0.3  # the Jacobian is evaluated at most this far outside the picture, as a share of its half side
+BEYOND_EDGE = 0.3  # the Jacobian is evaluated at most this far outside the picture, as a share of its half side
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -73,7 +73,7 @@ def _jacobian(
     rows = []
     for axis, (direction, side) in enumerate(((x, camera.width), (y, camera.height))):
         focal, centre = K[axis, axis], K[axis, 2]
-        beyond = _BEYOND_EDGE * side / 2
+        beyond = BEYOND_EDGE * side / 2
         direction = direction.clamp(-(centre + beyond) / focal, (side - centre + beyond) / focal)
         row = [torch.zeros_like(z), torch.zeros_like(z), -focal * direction / z]
         row[axis] = focal / z

@@ -11,15 +11,18 @@ import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-from bunraku.splats.projection import LEAST_ALPHA, LEAST_LIGHT, MOST_ALPHA, Ellipses
+from bunraku.splats.camera import Camera
+from bunraku.splats.projection import LEAST_ALPHA, LEAST_LIGHT, MOST_ALPHA, Ellipses, project
+from bunraku.splats.splats import Splats
 
 _TILE = 16  # [px]
 
 
-def rasterise(ellipses: Ellipses, width: int, height: int) -> Float[Tensor, "B H W 5"]:
+def rasterise_splats(splats: Splats, camera: Camera, near: float, blur: float) -> Float[Tensor, "B H W 5"]:
     """Red, green, blue and depth [m], each times the splats' weights, and the sum of the weights (alpha)."""
-    pictures = [_picture(ellipses, number, width, height) for number in range(len(ellipses.depth))]
-    return torch.stack(pictures) if pictures else ellipses.depth.new_zeros(0, height, width, 5)
+    ellipses = project(splats, camera, near, blur)
+    pictures = [_picture(ellipses, number, camera.width, camera.height) for number in range(len(ellipses.depth))]
+    return torch.stack(pictures) if pictures else ellipses.depth.new_zeros(0, camera.height, camera.width, 5)
 
 
 def _picture(ellipses: Ellipses, number: int, width: int, height: int) -> Float[Tensor, "H W 5"]:

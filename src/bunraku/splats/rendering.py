@@ -1,15 +1,10 @@
-"""The one door to the rasterisers: splats and cameras in, pictures out, a whole clip in one call.
-
-```
- splats ─► projection ─► raster_torch (specification) │ raster_cpu (numba) ─► Rendering
-       └──────────────► raster_gsplat (CUDA) ────────────────────────────────────┘
-```
-"""
+"""The one door to the rasterisers: splats and cameras in, pictures out, a whole clip in one call."""
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Literal, get_args
 
@@ -19,7 +14,6 @@ from torch import Tensor
 
 from bunraku.errors import BadValue
 from bunraku.splats.camera import Camera
-from bunraku.splats.projection import project
 from bunraku.splats.splats import Splats
 
 Backend = Literal["auto", "torch", "cpu", "gsplat"]
@@ -61,14 +55,8 @@ def render(splats: Splats, camera: Camera, backend: Backend = "auto", settings: 
     batch = _batch(splats, camera)
     _require_numbers(splats, camera)
     chosen = _choose(backend, splats)
-    if chosen == "gsplat":
-        from bunraku.splats.raster_gsplat import rasterise_splats
-
-        sums = rasterise_splats(splats, camera, settings.near, settings.blur)
-    else:
-        from bunraku.splats.raster_torch import rasterise
-
-        sums = rasterise(project(splats, camera, settings.near, settings.blur), camera.width, camera.height)
+    rasterise_splats = import_module(f"bunraku.splats.raster_{chosen}").rasterise_splats
+    sums = rasterise_splats(splats, camera, settings.near, settings.blur)
     sums = sums.reshape(*batch, camera.height, camera.width, 5)
     alpha = sums[..., 4]
     return Rendering(color=sums[..., :3], alpha=alpha, depth=sums[..., 3] / alpha.clamp_min(1e-10), backend=chosen)
@@ -89,6 +77,8 @@ def _choose(backend: str, splats: Splats) -> str:
         return backend
     if kind == "cuda" and dtype == torch.float32 and find_spec("gsplat") is not None:
         return "gsplat"
+    if kind == "cpu" and dtype == torch.float32:
+        return "cpu"
     if kind == "cuda" and dtype == torch.float32:
         warnings.warn("gsplat is not installed, so the plain torch rasteriser is used, some hundred times slower; pip install 'bunraku[cuda]'.", stacklevel=3)
     return "torch"
