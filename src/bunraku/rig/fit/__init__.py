@@ -1,0 +1,5 @@
+"""Skeletons for meshes without one: a template's limbs are found in the body, and its joints placed in them."""
+
+from bunraku.rig.fit.fit import Fit, fit_skeleton
+
+__all__ = ["Fit", "fit_skeleton"]
