@@ -47,15 +47,15 @@ class Texture:
 
     def _bilinear(self, level: int, uv: Float[np.ndarray, "P 2"]) -> Float[np.ndarray, "P 3"]:
         image = self.levels[level]
-        size = np.array([image.shape[1], image.shape[0]])
-        place = (uv - np.floor(uv)) * size - 0.5
+        height, width = image.shape[:2]
+        place = (uv - np.floor(uv)) * (width, height) - 0.5
         low = np.floor(place).astype(np.int64)
-        across, down = (place - low).T[..., None]
-        x, y = low.T
-        left, right, top, bottom = x % size[0], (x + 1) % size[0], y % size[1], (y + 1) % size[1]
-        upper = image[top, left] * (1 - across) + image[top, right] * across
-        lower = image[bottom, left] * (1 - across) + image[bottom, right] * across
-        return upper * (1 - down) + lower * down
+        across, down = (place - low).astype(np.float32).T[..., None]
+        left, top = low.T % np.array([[width], [height]])
+        right, bottom = (left + 1) % width, (top + 1) % height
+        a, b, c, d = image.reshape(-1, 3)[np.stack([top, top, bottom, bottom]) * width + np.stack([left, right, left, right])]
+        upper, lower = a + across * (b - a), c + across * (d - c)
+        return upper + down * (lower - upper)
 
 
 def texture_from(image: bytes, name: str) -> Texture | None:

@@ -15,7 +15,7 @@ import torch
 from jaxtyping import Float, Int
 
 from bunraku.errors import BadValue
-from bunraku.geometry.appearance import appearance_of
+from bunraku.geometry.appearance import Appearance
 from bunraku.geometry.colour import to_srgb
 from bunraku.geometry.mesh import Mesh
 from bunraku.geometry.sampling import face_areas, face_crosses, sample_surface
@@ -51,17 +51,22 @@ class Samples:
         return math.sqrt(self.area * _SAMPLES)
 
 
-def seed_splats(mesh: Mesh, count: int = COUNT, seed: int = 0) -> Splats:
+def seed_splats(mesh: Mesh, appearance: Appearance, count: int = COUNT, seed: int = 0) -> Splats:
     """At most `count` discs that cover the mesh. The same seed gives the same splats."""
     if not 1 <= count <= MOST_SPLATS:
         raise BadValue(f"{count} splats cannot cover a character; ask for 1 to {MOST_SPLATS:,}, such as {COUNT:,}.")
-    samples = _sample(mesh, count * _SAMPLES, seed)
+    samples = _sample(mesh, appearance, count * _SAMPLES, seed)
     cell = _cells(samples, count)
     inset = np.minimum(_INSET * samples.spacing, _DEEPEST * _thickness(samples, cell, mesh))
     return _discs(samples, cell, inset)
 
 
-def _sample(mesh: Mesh, count: int, seed: int) -> Samples:
+def spacing_of(mesh: Mesh, count: int) -> float:
+    """How far apart `count` splats lie on the mesh [m]."""
+    return math.sqrt(float(face_areas(mesh.vertices.detach().double().cpu().numpy(), mesh.faces.cpu().numpy()).sum()) / count)
+
+
+def _sample(mesh: Mesh, appearance: Appearance, count: int, seed: int) -> Samples:
     vertices, faces = mesh.vertices.detach().double().cpu().numpy(), mesh.faces.cpu().numpy()
     face, weight = sample_surface(vertices, faces, count, seed)
     area = float(face_areas(vertices, faces).sum()) / count
@@ -69,7 +74,7 @@ def _sample(mesh: Mesh, count: int, seed: int) -> Samples:
     return Samples(
         p_world=np.einsum("sk,skc->sc", weight, vertices[faces[face]]),
         normal=cross / np.linalg.norm(cross, axis=1, keepdims=True),
-        colour=to_srgb(appearance_of(mesh).colour(face, weight, np.full(count, area))),
+        colour=to_srgb(appearance.colour(face, weight, np.full(count, area))),
         area=area,
     )
 

@@ -26,6 +26,9 @@ class Target:
     color: Float[Tensor, "*batch H W 3"]  # times alpha; sRGB
     alpha: Float[Tensor, "*batch H W"]
 
+    def over(self, background: Float[Tensor, "3"]) -> Float[Tensor, "*batch H W 3"]:
+        return self.color + (1 - self.alpha[..., None]) * background
+
 
 def random_views(vertices: Float[Tensor, "V 3"], count: int, seed: int, size: int = 256) -> Camera:
     """Cameras all around, evenly over the sphere, near enough to fill the picture and up to a third farther."""
@@ -50,9 +53,9 @@ def draw_mesh(vertices: Float[Tensor, "V 3"], appearance: Appearance, camera: Ca
     reach = float(depth.max())
     hits = rasterise_fast(p_image, appearance.faces, fine.width, fine.height, near=1e-4 * reach)
     area = (hits.depth * _SUPERSAMPLING / float(fine.K[0, 0])) ** 2
-    image = np.zeros((fine.height * fine.width, 4))
-    image[hits.pixel, :3] = to_srgb(appearance.colour(hits.face, hits.weight, area))
-    image[hits.pixel, 3] = 1.0
-    image = image.reshape(camera.height, _SUPERSAMPLING, camera.width, _SUPERSAMPLING, 4).mean((1, 3))
-    picture = torch.from_numpy(image).to(torch.float32)
+    row, column = np.divmod(hits.pixel, fine.width)
+    pixel = row // _SUPERSAMPLING * camera.width + column // _SUPERSAMPLING
+    samples = [*to_srgb(appearance.colour(hits.face, hits.weight, area)).T, np.ones(len(pixel))]
+    sums = np.stack([np.bincount(pixel, channel, camera.width * camera.height) for channel in samples], axis=-1)
+    picture = torch.from_numpy(sums / _SUPERSAMPLING**2).float().reshape(camera.height, camera.width, 4)
     return Target(color=picture[..., :3], alpha=picture[..., 3])
