@@ -24,6 +24,6 @@ def rigid_inverse(T: Transform) -> Transform:
     return rigid(R_inverse, -(R_inverse @ T[..., :3, 3:]).squeeze(-1))
 
 
-def transform_points(T: Float[Tensor, "*batch 4 4"], p: Float[Tensor, "*batch N 3"]) -> Float[Tensor, "*batch N 3"]:
+def transform_points(T: Float[Tensor, "*#batch 4 4"], p: Float[Tensor, "*#batch N 3"]) -> Float[Tensor, "*#batch N 3"]:
     """`p_a = T_a_b p_b` for a set of points."""
     return p @ T[..., :3, :3].transpose(-1, -2) + T[..., None, :3, 3]

@@ -37,8 +37,8 @@ def basis(direction: Float[Tensor, "*batch 3"], degree: int) -> Float[Tensor, "*
 
 def color_toward(
     sh: Float[Tensor, "N K 3"], means: Float[Tensor, "*#batch N 3"], p_world_camera: Float[Tensor, "*#batch 3"], degree: int
-) -> Float[Tensor, "*batch N 3"]:
-    """What a camera sees of each splat: 0.5 plus the harmonics in the direction from camera to splat, never below 0."""
+) -> Float[Tensor, "*#batch N 3"]:
+    """What a camera sees of each splat: 0.5 plus the harmonics in the direction from camera to splat, never below 0. Degree 0 has no batch."""
     if degree == 0:
         return (0.5 + C0 * sh[:, 0]).clamp_min(0)
     direction = torch.nn.functional.normalize(means - p_world_camera[..., None, :], dim=-1)

@@ -91,7 +91,7 @@ class _Draw(torch.autograd.Function):
         size = (view.width, view.height)
         on_cores(place, evenly(len(ellipses), 1024), *arrays, view.lens, *size, view.near, view.blur, ellipses, boxes, pairs)
         pair_start, start, splat_of, pair_of = _sort(ellipses, boxes, pairs, view)
-        sums = torch.zeros(*shape, 5)
+        sums = torch.zeros(*shape, 5, dtype=torch.float32)
         light, newest = np.empty(shape, np.float32), np.empty(shape, np.int32)
         on_cores(draw, by_cost(start), ellipses, splat_of, start, view.across, view.tiles, *size, sums.numpy(), light, newest)
         ctx.save_for_backward(means, factors, opacities, colors, T_camera_world)
@@ -106,7 +106,7 @@ class _Draw(torch.autograd.Function):
         count, size, tiles = means.shape[1], (view.width, view.height), view.tiles
         g = [torch.zeros_like(value) for value in (means, factors, opacities, colors)]
         chunks = -(-count // CHUNK)
-        g_T = torch.zeros(chunks, *T.shape)
+        g_T = torch.zeros(chunks, *T.shape, dtype=torch.float32)
         g_sums_array = g_sums.contiguous().numpy()
         for first, last in _groups(pair_start[:: max(count, 1)], view.pictures):
             pair0 = pair_start[first * count]
@@ -147,7 +147,8 @@ def _groups(pair_start: np.ndarray, pictures: int) -> list[tuple[int, int]]:
 @lru_cache(maxsize=1)
 def _warm_up() -> None:
     """Compiles the kernels or loads them from disk, before anyone's pictures wait for it without knowing why."""
-    with said_when_slow("bunraku: compiling the rasteriser for this processor; this happens once and takes some seconds."), torch.enable_grad():
-        camera = Camera.look_at((0.0, 0.0, 3.0), (0.0, 0.0, 0.0), TILE, TILE)
-        splats = random_splats(3, 0).map(lambda value: value.requires_grad_())
+    sentence = "bunraku: compiling the rasteriser for this processor; this happens once and takes some seconds."
+    with said_when_slow(sentence), torch.inference_mode(False), torch.enable_grad():
+        camera = Camera.look_at((0.0, 0.0, 3.0), (0.0, 0.0, 0.0), TILE, TILE).to(dtype=torch.float32)
+        splats = random_splats(3, 0).map(lambda value: value.float().requires_grad_())
         _rasterise(splats, camera, 0.01, 0.3).sum().backward()

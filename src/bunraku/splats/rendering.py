@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
+from types import MappingProxyType
 from typing import Literal, get_args
 
 import torch
@@ -17,8 +20,8 @@ from bunraku.splats.camera import Camera
 from bunraku.splats.splats import Splats
 
 Backend = Literal["auto", "torch", "cpu", "gsplat"]
-_FARTHEST = 1e9  # [m]
-_LARGEST = 1e4  # [m] the square of a larger splat's area would not be a float32 number
+# [m] farther out float32 cannot tell a hand from a foot; the squared area of a larger splat close by is no float32 number
+_LARGEST: Mapping[str, float] = MappingProxyType({"means": 1e9, "factors": 1e4})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +43,7 @@ class Rendering:
     depth: Float[Tensor, "*batch H W"]  # mean of the splats' distances along the camera's axis [m]; 0 where alpha is 0
     backend: str  # which rasteriser made it
 
-    def over(self, background: Float[Tensor, "*#batch 3"] | Float[Tensor, "*#batch H W 3"]) -> Float[Tensor, "*batch H W 3"]:
+    def over(self, background: Float[Tensor, "*#background 3"]) -> Float[Tensor, "*batch H W 3"]:
         """The picture in front of a colour or of another picture."""
         return self.color + (1 - self.alpha[..., None]) * background
 
@@ -54,7 +57,7 @@ def render(splats: Splats, camera: Camera, backend: Backend = "auto", settings: 
     settings = settings or RenderSettings()
     batch = _batch(splats, camera)
     _require_numbers(splats, camera)
-    chosen = _choose(backend, splats)
+    chosen = _choose(backend, splats.means.device.type, splats.means.dtype)
     rasterise_splats = import_module(f"bunraku.splats.raster_{chosen}").rasterise_splats
     sums = rasterise_splats(splats, camera, settings.near, settings.blur)
     sums = sums.reshape(*batch, camera.height, camera.width, 5)
@@ -62,9 +65,8 @@ def render(splats: Splats, camera: Camera, backend: Backend = "auto", settings: 
     return Rendering(color=sums[..., :3], alpha=alpha, depth=sums[..., 3] / alpha.clamp_min(1e-10), backend=chosen)
 
 
-def _choose(backend: str, splats: Splats) -> str:
-    """The backend to use; "auto" never settles for the slow one without saying so."""
-    kind, dtype = splats.means.device.type, splats.means.dtype
+def _choose(backend: str, kind: str, dtype: torch.dtype) -> str:
+    """The backend to use on a kind of device; "auto" never settles for the slow one there without saying so."""
     if backend not in get_args(Backend):
         raise BadValue(f"there is no rasteriser '{backend}'; choose {', '.join(get_args(Backend))}.")
     if backend == "gsplat" and kind != "cuda":
@@ -100,10 +102,13 @@ def _require_numbers(splats: Splats, camera: Camera) -> None:
     for name, value in given.items():
         if value.dtype != splats.means.dtype or value.device != splats.means.device:
             raise BadValue(f"{name} are {value.dtype} on {value.device}, the splats' means {splats.means.dtype} on {splats.means.device}; use .to(...) on one.")
-        bad = value.isnan() if name == "opacity_logits" else ~value.isfinite()
-        if bool(bad.any()):
-            where = tuple(int(i) for i in bad.nonzero()[0])
-            raise BadValue(f"{name} {where} is {float(value[where])}: not a finite number. Look for what was divided by zero or diverged before rendering.")
-    for name, value, limit in (("means", splats.means, _FARTHEST), ("factors", splats.factors, _LARGEST)):
-        if value.numel() and float(value.detach().abs().max()) > limit:
-            raise BadValue(f"splats have {name} of up to {float(value.detach().abs().max()):.3g} m; {limit:g} m can be drawn. Is their unit the metre?")
+        if value.numel() == 0:
+            continue
+        low, high = (float(bound) for bound in torch.aminmax(value.detach()))
+        largest = max(-low, high)
+        # an opacity of exactly 0 has the logit −∞
+        if math.isnan(largest) or (math.isinf(largest) and name != "opacity_logits"):
+            where = tuple(int(i) for i in (~value.isfinite()).nonzero()[0])
+            raise BadValue(f"{name} {where} is {float(value[where])}: not a finite number. Look for what diverged or was divided by zero before rendering.")
+        if largest > _LARGEST.get(name, math.inf):
+            raise BadValue(f"splats have {name} of up to {largest:.3g} m; {_LARGEST[name]:g} m can be drawn. Is their unit the metre?")
