@@ -373,7 +373,7 @@ def test_models_are_found_by_folder_and_by_name(tmp_path: Path, monkeypatch: pyt
 )
 def test_released_names_lead_to_the_hub(name: str, full: str, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
-    monkeypatch.setattr("bunraku.generator.text.hub.model_folder", lambda found, *_, **__: asked.append(found) or Path("there"))
+    monkeypatch.setattr("bunraku.files.hub.model_folder", lambda found, *_, **__: asked.append(found) or Path("there"))
     assert find_model(name) == Path("there")
     assert asked == [full]
 

@@ -70,7 +70,7 @@ def _released(name: str) -> str | None:
 
 
 def _fetched(name: str) -> Path:
-    from bunraku.generator.text.hub import model_folder
+    from bunraku.files.hub import model_folder
 
     return model_folder(name, _HUB_FILES, or_else="name a folder that holds its files with --model FOLDER.")
 

@@ -27,8 +27,8 @@ from torch import Tensor
 
 from bunraku.errors import BadValue, FileProblem, FormatProblem
 from bunraku.files.disk import read_text
+from bunraku.files.hub import model_folder
 from bunraku.generator.text.encoder import TextEmbedding, TextEncoder
-from bunraku.generator.text.hub import model_folder
 from bunraku.generator.text.lora import CONFIG, WEIGHTS, adapter_config, merge, read_adapter, run_beside, stacked
 from bunraku.generator.text.minilm import load_tokenizer
 from bunraku.generator.text.sanitize import sanitize_text

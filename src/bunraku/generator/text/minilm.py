@@ -24,8 +24,8 @@ import torch.nn.functional as F
 
 from bunraku.errors import FormatProblem
 from bunraku.files.disk import read_text
+from bunraku.files.hub import model_folder
 from bunraku.generator.text.encoder import TextEmbedding, TextEncoder
-from bunraku.generator.text.hub import model_folder
 from bunraku.generator.text.sanitize import sanitize_text
 from bunraku.generator.text.tensors import file_hash
 
