@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from bunraku.datasets.describe import describe_dataset
 from bunraku.datasets.store import Dataset, open_dataset
@@ -16,6 +16,7 @@ from bunraku.evaluate.report import parse_limits, report_rows
 from bunraku.files import formats
 from bunraku.files.formats import save_motion
 from bunraku.files.image import save_picture
+from bunraku.filming import Shot, render_motion
 from bunraku.generating import generate, generate_many, load_model, output_paths, regenerate, require_format, sampling_of, timeline_of
 from bunraku.generator.ready import Generator
 from bunraku.generator.sample import Guidance, Sampling
@@ -23,7 +24,7 @@ from bunraku.generator.take import Take, best
 from bunraku.kinematics import library
 from bunraku.kinematics.edit import join, mirror, resample
 from bunraku.kinematics.forward import forward_kinematics
-from bunraku.kinematics.motion import Motion
+from bunraku.kinematics.motion import Motion, rest_motion
 from bunraku.kinematics.retarget import retarget as _retarget
 from bunraku.kinematics.roles import with_roles
 from bunraku.kinematics.skeleton import Skeleton
@@ -36,6 +37,7 @@ from bunraku.teaching import recipe, train_model
 from bunraku.timeline import Prompt, Timeline, load_constraints, load_timeline
 
 if TYPE_CHECKING:
+    from bunraku.film.film import Film
     from bunraku.trials.results import Evaluation
 
 __all__ = [
@@ -74,6 +76,7 @@ __all__ = [
     "print_evaluation",
     "recipe",
     "regenerate",
+    "render",
     "report_rows",
     "require_format",
     "resample",
@@ -230,6 +233,40 @@ def save_take(take: Take, path: PathLike, body: Skeleton | Character | None = No
     """Writes a take's motion, on another body if one is given; returns what was written, and notes on what the file could not hold."""
     motion = take.motion if body is None else retarget(take.motion, body)
     return motion, _save_on(motion.skeleton if body is None else body, motion, path, False)
+
+
+def render(
+    source: Motion | Character | PathLike,
+    path: PathLike,
+    character: Character | PathLike | None = None,
+    *,
+    reading: Mapping[str, Any] | None = None,
+    on_progress: Callable[[float], None] | None = None,
+    **shot: Unpack[Shot],
+) -> Film:
+    """A motion, or what any file holds, as a film (.mp4, .gif) or a contact sheet (.png): `bunraku.render(motion, "walk.mp4", camera="side")`.
+
+    `character` performs it, retargeted where its skeleton is another one; without one a file's own character does, or else a human for
+    SOMA and a mannequin for other skeletons. What does not move is seen from all around. `reading` is as for `load_motion`.
+    """
+    motion, own = _acted(source, dict(reading or {}))
+    asked = character if character is None or isinstance(character, Character) else load_character(character)
+    return render_motion(motion, path, asked or own, on_progress=on_progress, **shot)
+
+
+def _acted(source: Motion | Character | PathLike, reading: dict[str, Any]) -> tuple[Motion, Character | None]:
+    """The motion to show, and the character that the source itself brings."""
+    if isinstance(source, Motion):
+        return source, None
+    if isinstance(source, Character):
+        return rest_motion(source.skeleton), source
+    if formats.is_robot(source):
+        return rest_motion(load_robot(source, roles=reading.get("roles"))), None
+    if not formats.is_character(source):
+        return load_motion(source, **reading), None
+    own = load_character(source, roles=reading.get("roles"))
+    motion = load_motion(source, **reading) if own.clips or reading.get("clip") is not None else rest_motion(own.skeleton)
+    return motion, own if len(own.mesh.faces) else None
 
 
 def build_dataset(

@@ -50,8 +50,8 @@ def contact_sheet(
     for frame, shape, stand in zip(chosen, vertices, stands, strict=True):
         tile = draw(stage, surface, shape, stand, int(frame))
         at = view.moved(stand).project(p_world_joint[frame])[:, :2] / SUPERSAMPLING
-        tiles.append(_labelled(tile, motion, int(frame), at))
-    return _sheet(tiles)
+        tiles.append(labelled(tile, motion, int(frame), at))
+    return in_rows(tiles)
 
 
 def _actor(motion: Motion, character: Character | None, poses: WorldPoses, chosen: Int[np.ndarray, " N"]) -> tuple[Surface, Float[np.ndarray, "N V 3"]]:
@@ -80,7 +80,8 @@ def _facing(motion: Motion, p_world_joint: Float[np.ndarray, "J 3"]) -> Float[np
     return ahead
 
 
-def _labelled(tile: Image.Image, motion: Motion, frame: int, at: Float[np.ndarray, "J 2"]) -> Image.Image:
+def labelled(tile: Image.Image, motion: Motion, frame: int, at: Float[np.ndarray, "J 2"]) -> Image.Image:
+    """The tile with its time, and dots on feet in contact; `at` is where the joints are in the picture [px]."""
     pen = ImageDraw.Draw(tile)
     if motion.contacts is not None:
         for column, role in enumerate(CONTACT_ROLES):
@@ -92,7 +93,8 @@ def _labelled(tile: Image.Image, motion: Motion, frame: int, at: Float[np.ndarra
     return tile
 
 
-def _sheet(tiles: list[Image.Image]) -> Image.Image:
+def in_rows(tiles: list[Image.Image]) -> Image.Image:
+    """One picture of many of the same size."""
     rows = -(-len(tiles) // _MOST_COLUMNS)
     columns = -(-len(tiles) // rows)
     width, height = tiles[0].size

@@ -1,0 +1,87 @@
+"""Who performs a motion: the character that is asked for, a human for SOMA, or a mannequin; standing on the ground y = 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from bunraku.errors import BadValue
+from bunraku.film.camera_moves import outline
+from bunraku.kinematics.library import skeleton
+from bunraku.kinematics.motion import Motion
+from bunraku.kinematics.retarget import retarget
+from bunraku.kinematics.skeleton import Skeleton
+from bunraku.kinematics.soma import expand_soma
+from bunraku.rig.character import Character
+from bunraku.rig.mannequin import mannequin
+from bunraku.rig.skinning import skin_vertices
+from bunraku.rig.soma_body import soma_body
+
+FRAMES_AT_ONCE = 16
+_SAME_BONES = 0.03  # [m] bones that differ by less are stretched by the skin; others need retargeting
+_STANDS = 0.10  # share of the frames in which the lowest point may be below the ground
+_NEAR_ZERO = 0.25  # [body sizes] a body that never comes nearer to y = 0 from above flies; the ground stays there
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Performance:
+    """A character and the motion it performs, above the ground y = 0."""
+
+    motion: Motion
+    character: Character
+    points: Float[Tensor, "F 26 3"]  # the outermost points of the skin in every frame [m]
+    raised: float  # by how much the motion was lifted onto the ground [m]
+
+
+def perform(motion: Motion, character: Character | None = None, *, on_progress: Callable[[float], None] | None = None) -> Performance:
+    """The motion on a character; on one with another skeleton it is retargeted."""
+    motion = motion.to(torch.float32)
+    if character is None:
+        motion, character = _default_body(motion, on_progress)
+    elif motion.skeleton.joints != character.skeleton.joints:
+        motion = retarget(motion, character.skeleton, on_progress=on_progress)
+    if not len(character.mesh.faces):
+        raise BadValue(f"character '{character.name}' has no faces to be seen; name another one, or leave the character out to see a mannequin.")
+    points = torch.cat([outline(skin) for skin in skins(character, motion)])
+    raised = -ground_under(points)
+    lift = torch.tensor([0.0, raised, 0.0])
+    return Performance(motion=replace(motion, root_position=motion.root_position + lift), character=character, points=points + lift, raised=raised)
+
+
+def frames_of(motion: Motion, rows: Int[Tensor, " N"]) -> Motion:
+    """Some frames of a motion, in any order and as often as wished."""
+    moved = {name: getattr(motion, name) for name in ("root_position", "quats", "translations", "contacts")}
+    return replace(motion, **{name: value[rows] for name, value in moved.items() if value is not None})
+
+
+def skins(character: Character, motion: Motion) -> Iterator[Float[Tensor, "F V 3"]]:
+    """The skin's vertices, some frames at a time."""
+    return (skin_vertices(character, motion[start : start + FRAMES_AT_ONCE]) for start in range(0, len(motion), FRAMES_AT_ONCE))
+
+
+def ground_under(points: Float[Tensor, "F P 3"]) -> float:
+    """The height on which the skin mostly rests [m]: what it is above in nine frames of ten."""
+    lowest, _ = points[..., 1].amin(1).sort()
+    height = float(lowest[int(_STANDS * (len(lowest) - 1))])
+    size = float((points.amax(1) - points.amin(1)).max())
+    return 0.0 if height > _NEAR_ZERO * size else height
+
+
+def _default_body(motion: Motion, on_progress: Callable[[float], None] | None) -> tuple[Motion, Character]:
+    joints = motion.skeleton.joints
+    if joints == skeleton("soma30").joints and _fits(motion.skeleton, skeleton("soma30")):
+        return expand_soma(motion), soma_body()
+    if joints == skeleton("soma77").joints:
+        body = soma_body()
+        return (motion if _fits(motion.skeleton, body.skeleton) else retarget(motion, body.skeleton, on_progress=on_progress)), body
+    return motion, mannequin(motion.skeleton)
+
+
+def _fits(own: Skeleton, body: Skeleton) -> bool:
+    """Rests turned the same way with bones of nearly the same length."""
+    turned = (own.rest_quats.double() * body.rest_quats.double()).sum(-1).abs().amin()
+    return float((own.offsets[1:] - body.offsets[1:].to(own.offsets)).norm(dim=-1).max()) < _SAME_BONES and float(turned) > 0.9999

@@ -1,0 +1,95 @@
+"""A film: a performance, the cameras that see it and the stage it is on; frames are drawn one by one when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Int, UInt8
+from torch import Tensor
+
+from bunraku.errors import BadValue
+from bunraku.film.actors import FRAMES_AT_ONCE, Performance, frames_of
+from bunraku.film.camera_moves import camera_path, facing_at_first
+from bunraku.film.mesh_frames import draw_mesh, lamp_of
+from bunraku.film.splat_frames import draw_splats, splats_of
+from bunraku.film.stage import reach_of, stage_for
+from bunraku.kinematics.forward import forward_kinematics
+from bunraku.picture.surface import surface_of
+from bunraku.rig.skinning import skin_vertices
+from bunraku.splats.camera import Camera
+from bunraku.splats.ground import Colour
+from bunraku.splats.scene import Scene
+from bunraku.splats.splats import Splats
+
+SMALLEST, LARGEST = 16, 4096  # [px]
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Film:
+    performance: Performance
+    camera: Camera  # one per frame
+    scene: Scene
+    splats: Splats | None = None  # what is drawn instead of the exact mesh
+
+    def __len__(self) -> int:
+        return len(self.performance.motion)
+
+    @property
+    def fps(self) -> float:
+        return self.performance.motion.fps
+
+    def frames(self, chosen: Sequence[int] | None = None) -> Iterator[UInt8[np.ndarray, "H W 3"]]:
+        """The pictures of the chosen frames, of all without a choice."""
+        rows = list(range(len(self)) if chosen is None else chosen)
+        for start in range(0, len(rows), FRAMES_AT_ONCE):
+            yield from (self._mesh if self.splats is None else self._splats)(torch.tensor(rows[start : start + FRAMES_AT_ONCE]))
+
+    def _mesh(self, rows: Int[Tensor, " N"]) -> Iterator[UInt8[np.ndarray, "H W 3"]]:
+        character, reach = self.performance.character, reach_of(self.performance.points)
+        surface, lamp = surface_of(character.mesh), lamp_of(self.camera[0])
+        vertices = skin_vertices(character, frames_of(self.performance.motion, rows)).double().numpy()
+        for row, shape in zip(rows.tolist(), vertices, strict=True):
+            yield draw_mesh(surface, shape, self.camera[row], self.scene, lamp, reach)
+
+    def _splats(self, rows: Int[Tensor, " N"]) -> Iterator[UInt8[np.ndarray, "H W 3"]]:
+        assert self.splats is not None
+        performance = self.performance
+        yield from draw_splats(performance.character, self.splats, frames_of(performance.motion, rows), self.camera[rows], self.scene)
+
+
+def film(
+    performance: Performance,
+    *,
+    camera: str | Camera = "follow",
+    size: tuple[int, int] = (720, 480),
+    background: str | Colour | None = None,
+    splats: bool = False,
+) -> Film:
+    """A film of a performance. `camera` is a move (`camera_moves.MOVES`), or one camera or one per frame of your own, which brings its size."""
+    points, motion = performance.points, performance.motion
+    if isinstance(camera, Camera):
+        path = _own_camera(camera, len(motion))
+    else:
+        check_size(size)
+        facing = facing_at_first(motion.skeleton, forward_kinematics(motion[:1]).p_world_joint)
+        path = camera_path(camera, points, facing, motion.fps, size)
+    middle = (points.amin(1) + points.amax(1)) / 2
+    distance = float((path.p_world - middle).norm(dim=-1).mean())
+    reach = reach_of(points)
+    return Film(performance=performance, camera=path, scene=stage_for(reach, max(distance, reach), background), splats=splats_of(performance.character) if splats else None)
+
+
+def check_size(size: tuple[int, int]) -> None:
+    if not all(SMALLEST <= side <= LARGEST for side in size):
+        raise BadValue(f"a picture of {size[0]} × {size[1]} pixels cannot be made; each side needs {SMALLEST} to {LARGEST}, such as 720 × 480.")
+
+
+def _own_camera(camera: Camera, frames: int) -> Camera:
+    poses = camera.T_world_camera
+    if poses.shape[:-2] not in ((), (1,), (frames,)):
+        raise BadValue(f"{tuple(poses.shape[:-2])} cameras were given for {frames} frames; give one, or one for each frame.")
+    check_size((camera.width, camera.height))
+    return Camera(T_world_camera=poses.expand(frames, 4, 4).float(), K=camera.K.float(), width=camera.width, height=camera.height)

@@ -1,0 +1,62 @@
+"""Frames of a skinned mesh, drawn exactly: lit by sky and lamp, on the ground of the scene, which takes its shadow."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from jaxtyping import Float, UInt8
+
+from bunraku.geometry.colour import to_srgb
+from bunraku.picture.raster import rasterise
+from bunraku.picture.shade import Lamp, lamp_for, lit
+from bunraku.picture.surface import Surface
+from bunraku.picture.view import View
+from bunraku.splats.camera import Camera
+from bunraku.splats.ground import see_ground
+from bunraku.splats.scene import Scene, over_sky
+
+_SUPERSAMPLING = 2  # of the mesh; the ground is exact without
+
+
+def draw_mesh(
+    surface: Surface, vertices: Float[np.ndarray, "V 3"], camera: Camera, scene: Scene, lamp_direction: Float[np.ndarray, "3"], reach: float
+) -> UInt8[np.ndarray, "H W 3"]:
+    """One frame from one camera. The lamp stands in the direction `lamp_direction`, `reach` is the size of the body [m]."""
+    lamp = Lamp(lamp_direction, reach, surface, vertices)
+    behind = _behind(camera, scene, lamp)
+    view = view_of(camera, _SUPERSAMPLING)
+    hits = rasterise(vertices, surface.faces, view)
+    row, column = np.divmod(hits.pixel, view.width)
+    pixel = row // _SUPERSAMPLING * camera.width + column // _SUPERSAMPLING
+    light, count = lit(surface, vertices, hits, view, lamp), camera.height * camera.width
+    total = np.stack([np.bincount(pixel, light[:, channel], count) for channel in range(3)], axis=-1)
+    samples = np.bincount(pixel, minlength=count)
+    seen = np.flatnonzero(samples)
+    image = behind.reshape(-1, 3)
+    cover = samples[seen, None] / _SUPERSAMPLING**2
+    image[seen] = cover * to_srgb(total[seen] / samples[seen, None]) + (1 - cover) * image[seen]
+    return (image.reshape(camera.height, camera.width, 3).clip(0, 1) * 255 + 0.5).astype(np.uint8)
+
+
+def _behind(camera: Camera, scene: Scene, lamp: Lamp) -> Float[np.ndarray, "H W 3"]:
+    """Ground and sky with the lamp's shadow."""
+    sky = torch.tensor(scene.sky)
+    if scene.ground is None:
+        return np.broadcast_to(sky.numpy(), (camera.height, camera.width, 3)).copy()
+    floor = see_ground(camera, scene.ground)
+    image = over_sky(floor, sky).numpy()
+    if scene.shadow is not None:
+        image *= 1 - (scene.shadow.strongest * floor.share.numpy() * lamp.shadow_on_plane(floor.p_world.numpy()))[..., None]
+    return image
+
+
+def view_of(camera: Camera, supersampling: int = 1) -> View:
+    """A camera of splats as a view of pictures."""
+    T = camera.T_world_camera.double().numpy()
+    width, height = camera.width * supersampling, camera.height * supersampling
+    return View(R_camera_world=T[:3, :3].T, p_world=T[:3, 3], scale=float(camera.K[0, 0]) * supersampling, width=width, height=height)
+
+
+def lamp_of(camera: Camera) -> Float[np.ndarray, "3"]:
+    """Where the lamp of a film stands: fixed in the world, above the left shoulder of its first camera."""
+    return lamp_for(view_of(camera))
