@@ -24,6 +24,7 @@ class Frame(Enum):
     Z_UP_X_FORWARD = ((0.0, 1.0, 0.0), (0.0, 0.0, 1.0), (1.0, 0.0, 0.0))  # MuJoCo, ROS: our (x y z) = their (y z x)
     Z_UP_Y_BACK = ((1.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, -1.0, 0.0))  # Blender: x stays, their −y is our z
     Z_UP_Y_FORWARD = ((-1.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, 1.0, 0.0))  # AMASS, as Kimodo exchanges it: their y is our z
+    Y_DOWN = ((-1.0, 0.0, 0.0), (0.0, -1.0, 0.0), (0.0, 0.0, 1.0))  # splat files: viewers turn them by half a turn about z
 
     def matrix(self, like: Tensor) -> Float[Tensor, "3 3"]:
         return torch.tensor(self.value, dtype=like.dtype, device=like.device)
