@@ -24,7 +24,6 @@ from bunraku.splats.ground import Colour
 FILM_SIZE, TILE_SIZE = (720, 480), (300, 340)  # [px] of a film, and of each picture on a contact sheet
 _SMOOTH = {".mp4": 60.0, ".gif": 30.0}  # frames per second of films of motions that have more, where none are asked for
 _STILL_SECONDS, _STILL_FPS = 10.0, 30.0  # a pose is shown for one round of the orbit
-_RETARGETING = 0.3  # of the progress bar
 
 
 class Shot(TypedDict, total=False):
@@ -55,14 +54,18 @@ def render_motion(
     if isinstance(camera, str) and camera not in MOVES:
         raise BadValue(f"there is no camera '{camera}'; choose {', '.join(MOVES)}.")
     motion, still = _timed(motion, suffix, shot.get("fps"), camera)
-    first = None if on_progress is None else lambda share: on_progress(_RETARGETING * share)
-    then = None if on_progress is None else lambda share: on_progress(_RETARGETING + (1 - _RETARGETING) * share)
-    performance = perform(motion, character, on_progress=first)
-    made = film(
-        performance, camera=camera or ("orbit" if still else "follow"), size=size, background=shot.get("background"), splats=shot.get("splats", False)
-    )
-    save_film(made, path, tiles=tiles, on_progress=then)
+    splats = shot.get("splats", False)
+    told = [_part(on_progress, *part) for part in ((0.0, 0.1), (0.1, 0.5), (0.5, 1.0) if splats else (0.1, 1.0))]
+    performance = perform(motion, character, on_progress=told[0])
+    move = camera or ("orbit" if still else "follow")
+    made = film(performance, camera=move, size=size, background=shot.get("background"), splats=splats, on_progress=told[1])
+    save_film(made, path, tiles=tiles, on_progress=told[2])
     return made
+
+
+def _part(on_progress: Callable[[float], None] | None, start: float, end: float) -> Callable[[float], None] | None:
+    """Progress on a part of the whole."""
+    return None if on_progress is None else lambda share: on_progress(start + (end - start) * share)
 
 
 def _timed(motion: Motion, suffix: str, fps: float | None, camera: str | Camera | None) -> tuple[Motion, bool]:

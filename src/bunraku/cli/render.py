@@ -8,6 +8,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 
 from bunraku.cli.shared import add_reading_arguments, plain_warnings, progress, reading, say_notes
@@ -30,6 +31,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
+    # before torch is loaded: its threads wait without keeping a core busy
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     from bunraku import api
 
     size = None if args.size is None else size_of(args.size)

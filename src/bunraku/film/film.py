@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,7 +14,7 @@ from bunraku.errors import BadValue
 from bunraku.film.actors import FRAMES_AT_ONCE, Performance, frames_of
 from bunraku.film.camera_moves import camera_path, facing_at_first
 from bunraku.film.mesh_frames import draw_mesh, lamp_of
-from bunraku.film.splat_frames import draw_splats, splats_of
+from bunraku.film.splat_frames import Gaussians, draw_splats, gaussians_of
 from bunraku.film.stage import reach_of, stage_for
 from bunraku.kinematics.forward import forward_kinematics
 from bunraku.picture.surface import surface_of
@@ -22,7 +22,6 @@ from bunraku.rig.skinning import skin_vertices
 from bunraku.splats.camera import Camera
 from bunraku.splats.ground import Colour
 from bunraku.splats.scene import Scene
-from bunraku.splats.splats import Splats
 
 SMALLEST, LARGEST = 16, 4096  # [px]
 
@@ -32,7 +31,7 @@ class Film:
     performance: Performance
     camera: Camera  # one per frame
     scene: Scene
-    splats: Splats | None = None  # what is drawn instead of the exact mesh
+    gaussians: Gaussians | None = None  # what is drawn instead of the exact mesh
 
     def __len__(self) -> int:
         return len(self.performance.motion)
@@ -45,7 +44,7 @@ class Film:
         """The pictures of the chosen frames, of all without a choice."""
         rows = list(range(len(self)) if chosen is None else chosen)
         for start in range(0, len(rows), FRAMES_AT_ONCE):
-            yield from (self._mesh if self.splats is None else self._splats)(torch.tensor(rows[start : start + FRAMES_AT_ONCE]))
+            yield from (self._mesh if self.gaussians is None else self._splats)(torch.tensor(rows[start : start + FRAMES_AT_ONCE]))
 
     def _mesh(self, rows: Int[Tensor, " N"]) -> Iterator[UInt8[np.ndarray, "H W 3"]]:
         character, reach = self.performance.character, reach_of(self.performance.points)
@@ -55,9 +54,8 @@ class Film:
             yield draw_mesh(surface, shape, self.camera[row], self.scene, lamp, reach)
 
     def _splats(self, rows: Int[Tensor, " N"]) -> Iterator[UInt8[np.ndarray, "H W 3"]]:
-        assert self.splats is not None
-        performance = self.performance
-        yield from draw_splats(performance.character, self.splats, frames_of(performance.motion, rows), self.camera[rows], self.scene)
+        assert self.gaussians is not None
+        yield from draw_splats(self.gaussians, frames_of(self.performance.motion, rows), self.camera[rows], self.scene)
 
 
 def film(
@@ -67,6 +65,7 @@ def film(
     size: tuple[int, int] = (720, 480),
     background: str | Colour | None = None,
     splats: bool = False,
+    on_progress: Callable[[float], None] | None = None,
 ) -> Film:
     """A film of a performance. `camera` is a move (`camera_moves.MOVES`), or one camera or one per frame of your own, which brings its size."""
     points, motion = performance.points, performance.motion
@@ -79,7 +78,9 @@ def film(
     middle = (points.amin(1) + points.amax(1)) / 2
     distance = float((path.p_world - middle).norm(dim=-1).mean())
     reach = reach_of(points)
-    return Film(performance=performance, camera=path, scene=stage_for(reach, max(distance, reach), background), splats=splats_of(performance.character) if splats else None)
+    scene = stage_for(reach, max(distance, reach), background)
+    gaussians = gaussians_of(performance.character, on_progress) if splats else None
+    return Film(performance=performance, camera=path, scene=scene, gaussians=gaussians)
 
 
 def check_size(size: tuple[int, int]) -> None:

@@ -28,7 +28,9 @@ class View:
 
     def project(self, p_world: Points) -> Points:
         """Pixel x, pixel y and depth [m] of world points."""
-        p = (p_world - self.p_world) @ self.R_camera_world.T
+        away = p_world - self.p_world
+        # written out: on a busy machine the threads of a matrix product this thin cost ten times its work
+        p = np.stack([away[..., 0] * x + away[..., 1] * y + away[..., 2] * z for x, y, z in self.R_camera_world.astype(away.dtype)], axis=-1)
         depth = p[..., 2:]
         shrink = self.scale if self.parallel else self.scale / np.maximum(depth, 1e-6)
         return np.concatenate([p[..., :2] * shrink + (self.width / 2, self.height / 2), depth], axis=-1)
