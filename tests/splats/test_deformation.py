@@ -63,6 +63,13 @@ def test_splats_on_vertices_go_with_them() -> None:
     torch.testing.assert_close(deform(splats, body, motion).means, skin_vertices(body, motion))
 
 
+def test_a_motion_in_single_precision_is_the_same() -> None:
+    splats, rig = scene()
+    motion = bent(puppet(DOUBLE))
+    single = Rig(skeleton=rig.skeleton, weights=rig.weights.float(), T_world_joint_rest=rig.T_world_joint_rest.float())
+    torch.testing.assert_close(deform(splats.to(dtype=torch.float32), single, motion).means, deform(splats, rig, motion).means.float())
+
+
 def test_factors_are_carried_by_the_gradient_of_the_map() -> None:
     splats, rig = scene(3)
     motion = bent(puppet(DOUBLE))

@@ -47,7 +47,7 @@ def test_discs_lie_flat_just_below_the_surface() -> None:
     assert depth.min() > 0
     assert depth.max() < 1.2
     thin = splats.factors.norm(dim=1)
-    assert (thin[:, 2] < 0.4 * thin[:, :2].amin(1)).all()
+    assert (thin[:, 2] < 0.4 * thin[:, :2].amax(1)).all()
     outward = torch.nn.functional.normalize(splats.means, dim=1)
     along = (torch.nn.functional.normalize(splats.factors[:, :, 2], dim=1) * outward).sum(1)
     assert along.min() > 0.98

@@ -36,9 +36,21 @@ def deform(splats: Splats, rig: Rig | Character, motion: Motion | WorldPoses) ->
         rig = carry_rig(splats, rig)
     if len(rig.weights) != len(splats):
         raise BadValue(f"the rig has weights for {len(rig.weights)} points, but there are {len(splats)} splats. Use carry_rig(splats, character).")
-    moved = rest_to_posed(rig, motion).to(splats.means)
-    G, t = _blend(rig.weights.to(splats.means), moved)
-    return replace(splats, means=(G @ splats.means[:, :, None]).squeeze(-1) + t, factors=G @ splats.factors)
+    moved, weights = rest_to_posed(rig, motion).to(splats.means), rig.weights.to(splats.means)
+    if splats.means.device.type == "cpu" and splats.means.dtype == torch.float32 and not weights.requires_grad:
+        from bunraku.splats.cpu_deformation import carried_fast as carry
+    else:
+        carry = carried
+    means, factors = carry(splats.means, splats.factors, weights, moved)
+    return replace(splats, means=means, factors=factors)
+
+
+def carried(
+    means: Float[Tensor, "N 3"], factors: Float[Tensor, "N 3 3"], weights: Float[Tensor, "N J"], moved: Float[Tensor, "F J 3 4"]
+) -> tuple[Float[Tensor, "F N 3"], Float[Tensor, "F N 3 3"]]:
+    """The specification, on any device and in any precision; `moved` is how each joint carries what is fixed to it."""
+    G, t = _blend(weights, moved)
+    return (G @ means[:, :, None]).squeeze(-1) + t, G @ factors
 
 
 def skin_gradients(rig: Rig, motion: Motion | WorldPoses) -> Float[Tensor, "F N 3 3"]:

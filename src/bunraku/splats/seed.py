@@ -31,7 +31,7 @@ _SPREAD = 1.6  # the splat's standard deviation over its cell's: neighbours over
 _ROUND = 0.6  # a cell's narrow side counts as at least this share of its mean size
 _FLATNESS = 0.08  # half thickness of a disc, of the spacing
 _INSET = 0.8  # of the spacing: how far below the surface discs lie, so that their soft rims end where the surface does
-_DEEPEST = 0.35  # of the body's thickness there: discs of a thin sheet stay on their own side
+_DEEPEST = 0.45  # of the body's thickness there: discs of a thin sheet stay on their own side
 _JUST_INSIDE = 1e-3  # of the spacing
 _OPACITY = 0.92
 
