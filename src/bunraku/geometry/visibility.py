@@ -1,4 +1,4 @@
-"""Which of many segments stay inside a mesh: rays against its triangles, all at once (Embree)."""
+"""What lies between two points: rays against the triangles of a mesh, all at once (Embree)."""
 
 from __future__ import annotations
 
@@ -6,11 +6,13 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 _CLEAR = 1e-4  # of a unit box: how far a segment must be from its ends before a hit counts; a vertex touches its own faces
+_STEP = 1e-5  # of a unit box: how far behind a hit the search goes on
 _FACING = 1e-6  # a face seen this much edge-on is passed by
+_LAYERS = 64  # faces that a segment may pass through before it is given up as blocked
 
 
 class Occluder:
-    """Triangles that rays can hit, in a unit box (Embree counts in float32)."""
+    """Triangles that rays can hit, in a unit box around the origin (Embree counts in float32)."""
 
     def __init__(self, points: Float[np.ndarray, "P 3"], faces: Int[np.ndarray, "S 3"]) -> None:
         from embreex.mesh_construction import TriangleMesh
@@ -23,6 +25,26 @@ class Occluder:
         """Does anything lie between, whichever way it faces? Ends count as clear."""
         origin, way, reach = _between(start, end)
         return self._scene.run(origin, way, dists=reach, query="OCCLUDED") >= 0
+
+    def entered(self, start: Float[np.ndarray, "N 3"], end: Float[np.ndarray, "N 3"], outward: Float[np.ndarray, "S 3"]) -> Bool[np.ndarray, " N"]:
+        """Does the way from start to end go into the body from outside? Faces that it leaves through do not count. `outward`: normals of the faces."""
+        origin, way, reach = _between(start, end)
+        found = np.zeros(len(origin), bool)
+        waiting = np.flatnonzero(reach > 0)
+        for _ in range(_LAYERS):
+            hit = self._scene.run(origin[waiting], way[waiting], dists=reach[waiting], output=True)
+            met = hit["primID"] >= 0
+            waiting, face, far = waiting[met], hit["primID"][met], hit["tfar"][met]
+            against = np.einsum("nd,nd->n", outward[face], way[waiting]) < -_FACING
+            found[waiting[against]] = True
+            waiting, far = waiting[~against], far[~against] + np.float32(_STEP)
+            origin[waiting] += far[:, None] * way[waiting]
+            reach[waiting] -= far
+            waiting = waiting[reach[waiting] > 0]
+            if not len(waiting):
+                return found
+        found[waiting] = True
+        return found
 
 
 def _between(

@@ -73,7 +73,7 @@ def _skin_weights(welded: Welded, heads: Float[np.ndarray, "B 3"], tails: Float[
 
 
 def _closest_bone(points: Float[np.ndarray, "P 3"], heads: Float[np.ndarray, "B 3"], tails: Float[np.ndarray, "B 3"]) -> Float[np.ndarray, "P B"]:
-    near = nearest_bones(points, heads, tails)
+    near = nearest_bones(points, np.zeros_like(points), heads, tails)
     weights = np.zeros((len(points), len(heads)))
     weights[near.points, near.bones] = 1
     return weights
@@ -95,6 +95,7 @@ def _report(welded: Welded, weights: Float[np.ndarray, "V B"], sources: Sources 
         flat_faces=welded.flat,
         doubled_faces=welded.doubled,
         loose=len(welded.points) - len(np.unique(welded.faces)),
+        turned_faces=0 if sources is None else sources.turned,
         warmed=0 if sources is None else int(sources.warmed.sum()),
         blind_shells=0 if sources is None else int(sources.blind.sum()),
         idle_bones=tuple(np.flatnonzero(strongest == 0).tolist()),

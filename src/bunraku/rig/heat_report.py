@@ -13,6 +13,7 @@ class HeatReport:
     repeated: int  # vertices on the spot of another one: seams, or doubles
     flat_faces: int
     doubled_faces: int
+    turned_faces: int  # listed the other way round than their neighbours, or inside out
     loose: int  # points that belong to no face
     warmed: int  # points that see their closest bone
     blind_shells: int  # shells that see no bone
@@ -25,6 +26,7 @@ class HeatReport:
             f"{self.repeated} vertices lie on the spot of another one and were welded for the solve": self.repeated,
             f"{self.flat_faces} faces have no area and were left out of the solve": self.flat_faces,
             f"{self.doubled_faces} faces repeat another one and were counted once": self.doubled_faces,
+            f"{self.turned_faces} faces looked inwards and were turned for the solve": self.turned_faces,
             f"{self.loose} points belong to no face and follow the nearest skin": self.loose,
             f"{self.blind_shells} of {self.shells} pieces see no bone": self.blind_shells,
         }

@@ -9,10 +9,11 @@ from jaxtyping import Bool, Float, Int
 from scipy.sparse import csr_matrix
 from scipy.spatial import KDTree
 
+from bunraku.geometry.orient import turned_outward
 from bunraku.geometry.visibility import Occluder
 from bunraku.rig.nearest_bones import Nearest, nearest_bones
 
-_CONDUCTION = 3.0  # c: with M the thirds of the faces' areas this is Pinocchio's and Blender's 1
+_CONDUCTION = 4.0  # c, as fitted to Blender's weights; Pinocchio's 1 is 3 here, where L has half cotangents and M thirds of the faces' areas
 _CLOSEST = 1e-4  # of the mesh's size: a bone on the skin is taken to be this far away
 
 
@@ -24,6 +25,7 @@ class Sources:
     lent: csr_matrix | None
     warmed: Bool[np.ndarray, " P"]  # sees its closest bone
     blind: Bool[np.ndarray, " S"]  # shells that see none
+    turned: int  # faces that were listed the other way round than their neighbours, or than their piece should be
 
     @property
     def total(self) -> Float[np.ndarray, " P"]:
@@ -40,8 +42,13 @@ def heat_sources(
     shell: Int[np.ndarray, " P"],
 ) -> Sources:
     """Every shell gets heat: from the bones it sees, else from the skin nearest to it that sees one, else from its nearest bone."""
-    near = nearest_bones(points, heads, tails)
-    seen = ~Occluder(points, faces).blocked(points[near.points], near.places)
+    occluder = Occluder(points, faces)
+    turned = turned_outward(points, faces, occluder)
+    a, b, c = np.moveaxis(points[faces], 1, 0)
+    outward = np.cross(b - a, c - a)
+    outward *= (np.where(turned, -1, 1) / np.linalg.norm(outward, axis=1))[:, None]
+    near = nearest_bones(points, _vertex_normals(len(points), faces, outward), heads, tails)
+    seen = ~occluder.entered(points[near.points], near.places, outward)
     warmed = np.zeros(len(points), bool)
     warmed[near.points[seen]] = True
     sees = np.zeros(shell.max(initial=-1) + 1, bool)
@@ -54,7 +61,14 @@ def heat_sources(
         lent = _from_skin(points, np.flatnonzero(blind), np.flatnonzero(~blind))
     power = _CONDUCTION / np.maximum(near.distances, _CLOSEST) ** 2
     heat = csr_matrix((power[seen], (near.points[seen], near.bones[seen])), shape=(len(points), len(heads)))
-    return Sources(heat=heat, lent=lent, warmed=warmed, blind=~sees)
+    return Sources(heat=heat, lent=lent, warmed=warmed, blind=~sees, turned=int(turned.sum()))
+
+
+def _vertex_normals(points: int, faces: Int[np.ndarray, "S 3"], outward: Float[np.ndarray, "S 3"]) -> Float[np.ndarray, "P 3"]:
+    """Unit mean of the normals of the faces around each point, 0 where they cancel."""
+    total = np.stack([np.bincount(faces.ravel(), np.repeat(column, 3), points) for column in outward.T], axis=1)
+    length = np.linalg.norm(total, axis=1, keepdims=True)
+    return total / np.where(length > 1e-9, length, np.inf)
 
 
 def _nearest_of_each_shell(near: Nearest, shell: Int[np.ndarray, " P"]) -> Bool[np.ndarray, " N"]:
