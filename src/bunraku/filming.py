@@ -58,7 +58,8 @@ def render_motion(
     told = [_part(on_progress, *part) for part in ((0.0, 0.1), (0.1, 0.5), (0.5, 1.0) if splats else (0.1, 1.0))]
     performance = perform(motion, character, on_progress=told[0])
     move = camera or ("orbit" if still else "follow")
-    made = film(performance, camera=move, size=size, background=shot.get("background"), splats=splats, on_progress=told[1])
+    sheet = suffix == ".png"
+    made = film(performance, camera=move, size=size, background=shot.get("background"), splats=splats, along=sheet, on_progress=told[1])
     save_film(made, path, tiles=tiles, on_progress=told[2])
     return made
 

@@ -38,12 +38,15 @@ def outline(vertices: Float[Tensor, "F V 3"]) -> Float[Tensor, "F 26 3"]:
     return vertices.detach().gather(1, farthest[..., None].expand(-1, -1, 3))
 
 
-def camera_path(move: str, points: Float[Tensor, "F P 3"], facing: float, fps: float, size: tuple[int, int]) -> Camera:
-    """One camera per frame. `facing` is the body's heading at first [rad], `size` that of the picture: width, height [px]."""
+def camera_path(move: str, points: Float[Tensor, "F P 3"], facing: float, fps: float, size: tuple[int, int], *, along: bool = False) -> Camera:
+    """One camera per frame. `facing` is the body's heading at first [rad], `size` that of the picture: width, height [px].
+
+    `along`: the fixed ones go along with the body too, as it suits contact sheets: seen from one place a long way is made by a tiny figure.
+    """
     if move not in MOVES:
         raise BadValue(f"there is no camera '{move}'; choose {', '.join(MOVES)}.")
     points = points.detach()
-    if move in ("follow", "orbit"):
+    if along or move in ("follow", "orbit"):
         centre = followed(points, fps)
     else:
         low, high = points.flatten(0, 1).amin(0), points.flatten(0, 1).amax(0)

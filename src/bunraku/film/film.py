@@ -31,6 +31,7 @@ class Film:
     performance: Performance
     camera: Camera  # one per frame
     scene: Scene
+    orbits: bool = False  # then the lamp goes round with the camera, as if the body stood on a turntable
     gaussians: Gaussians | None = None  # what is drawn instead of the exact mesh
 
     def __len__(self) -> int:
@@ -48,10 +49,10 @@ class Film:
 
     def _mesh(self, rows: Int[Tensor, " N"]) -> Iterator[UInt8[np.ndarray, "H W 3"]]:
         character, reach = self.performance.character, reach_of(self.performance.points)
-        surface, lamp = surface_of(character.mesh), lamp_of(self.camera[0])
+        surface = surface_of(character.mesh)
         vertices = skin_vertices(character, frames_of(self.performance.motion, rows)).double().numpy()
         for row, shape in zip(rows.tolist(), vertices, strict=True):
-            yield draw_mesh(surface, shape, self.camera[row], self.scene, lamp, reach)
+            yield draw_mesh(surface, shape, self.camera[row], self.scene, lamp_of(self.camera[row if self.orbits else 0]), reach)
 
     def _splats(self, rows: Int[Tensor, " N"]) -> Iterator[UInt8[np.ndarray, "H W 3"]]:
         assert self.gaussians is not None
@@ -65,22 +66,25 @@ def film(
     size: tuple[int, int] = (720, 480),
     background: str | Colour | None = None,
     splats: bool = False,
+    along: bool = False,
     on_progress: Callable[[float], None] | None = None,
 ) -> Film:
-    """A film of a performance. `camera` is a move (`camera_moves.MOVES`), or one camera or one per frame of your own, which brings its size."""
+    """A film of a performance. `camera` is a move (`camera_moves.MOVES`), or one camera or one per frame of your own, which brings its size; `along` lets
+    fixed ones go along.
+    """
     points, motion = performance.points, performance.motion
     if isinstance(camera, Camera):
         path = _own_camera(camera, len(motion))
     else:
         check_size(size)
         facing = facing_at_first(motion.skeleton, forward_kinematics(motion[:1]).p_world_joint)
-        path = camera_path(camera, points, facing, motion.fps, size)
+        path = camera_path(camera, points, facing, motion.fps, size, along=along)
     middle = (points.amin(1) + points.amax(1)) / 2
     distance = float((path.p_world - middle).norm(dim=-1).mean())
     reach = reach_of(points)
     scene = stage_for(reach, max(distance, reach), background)
     gaussians = gaussians_of(performance.character, on_progress) if splats else None
-    return Film(performance=performance, camera=path, scene=scene, gaussians=gaussians)
+    return Film(performance=performance, camera=path, scene=scene, orbits=camera == "orbit", gaussians=gaussians)
 
 
 def check_size(size: tuple[int, int]) -> None:

@@ -7,6 +7,7 @@ import torch
 from jaxtyping import Float, UInt8
 
 from bunraku.geometry.colour import to_srgb
+from bunraku.geometry.raster import Hits
 from bunraku.picture.raster import rasterise
 from bunraku.picture.shade import Lamp, lamp_for, lit
 from bunraku.picture.surface import Surface
@@ -16,6 +17,7 @@ from bunraku.splats.ground import see_ground
 from bunraku.splats.scene import Scene, over_sky
 
 _SUPERSAMPLING = 2  # of the mesh; the ground is exact without
+_SINKS = 4.0  # [edges of the scene] how far below the ground the mesh is still seen
 
 
 def draw_mesh(
@@ -25,7 +27,7 @@ def draw_mesh(
     lamp = Lamp(lamp_direction, reach, surface, vertices)
     behind = _behind(camera, scene, lamp)
     view = view_of(camera, _SUPERSAMPLING)
-    hits = rasterise(vertices, surface.faces, view)
+    hits = _above_ground(rasterise(vertices, surface.faces, view), surface, vertices, scene)
     row, column = np.divmod(hits.pixel, view.width)
     pixel = row // _SUPERSAMPLING * camera.width + column // _SUPERSAMPLING
     light, count = lit(surface, vertices, hits, view, lamp), camera.height * camera.width
@@ -36,6 +38,14 @@ def draw_mesh(
     cover = samples[seen, None] / _SUPERSAMPLING**2
     image[seen] = cover * to_srgb(total[seen] / samples[seen, None]) + (1 - cover) * image[seen]
     return (image.reshape(camera.height, camera.width, 3).clip(0, 1) * 255 + 0.5).astype(np.uint8)
+
+
+def _above_ground(hits: Hits, surface: Surface, vertices: Float[np.ndarray, "V 3"], scene: Scene) -> Hits:
+    """Without what the ground hides; soles that sink into it by a trifle stay whole."""
+    if scene.ground is None:
+        return hits
+    shown = hits.interpolate(vertices[:, 1:2], surface.faces)[:, 0] > scene.ground.height - _SINKS * scene.edge
+    return Hits(pixel=hits.pixel[shown], face=hits.face[shown], weight=hits.weight[shown], depth=hits.depth[shown])
 
 
 def _behind(camera: Camera, scene: Scene, lamp: Lamp) -> Float[np.ndarray, "H W 3"]:

@@ -89,7 +89,9 @@ def labelled(tile: Image.Image, motion: Motion, frame: int, at: Float[np.ndarray
                 x, y = at[motion.skeleton.role(role)]
                 for radius, colour in ((6, _RIM[role.split("_")[0]]), (5, _PAPER), (3, _CONTACT)):
                     pen.ellipse([x - radius, y - radius, x + radius, y + radius], fill=colour)
-    pen.text((9, tile.height - 8), f"{frame / motion.fps:.2f} s", fill=_INK, font=ImageFont.load_default(max(tile.height // 24, 10)), anchor="ls")
+    dark = sum(tile.getpixel((9, tile.height - 9))) < 300  # type: ignore[arg-type]
+    font = ImageFont.load_default(max(tile.height // 24, 10))
+    pen.text((9, tile.height - 8), f"{frame / motion.fps:.2f} s", fill=_PAPER if dark else _INK, font=font, anchor="ls")
     return tile
 
 

@@ -17,7 +17,7 @@ from bunraku.rig.character import Character
 from bunraku.rig.rig import rig_for
 
 _STEP = 1e-4  # [m] places are whole numbers of this
-_CLAY = (0.52, 0.44, 0.38, 1.0)  # linear RGBA
+_CLAY = (0.62, 0.47, 0.38, 1.0)  # linear RGBA
 
 
 @lru_cache(maxsize=1)
