@@ -17,8 +17,7 @@ from bunraku.splats.cpu_projection import TILE
 
 _f, _u = np.float32, np.uint64
 _PIXELS = TILE * TILE
-_LAYER = [_u(k * _PIXELS) for k in range(11)]
-_L1, _L2, _L3, _L4, _L5, _L6, _L7, _L8, _L9 = _LAYER[1:10]
+_L1, _L2, _L3, _L4, _L5, _L6, _L7, _L8, _L9 = (_u(layer * _PIXELS) for layer in range(1, 10))
 _ZERO, _ONE, _TWO, _HALF, _NONE = _f(0), _f(1), _f(2), _f(0.5), _f(-1)
 _LEAST_ALPHA, _MOST_ALPHA, _LEAST_LIGHT = _f(projection.LEAST_ALPHA), _f(projection.MOST_ALPHA), _f(projection.LEAST_LIGHT)
 _LOOK_EVERY = 8  # entries, whether a tile has any pixel left that is not finished
@@ -42,8 +41,8 @@ def _power_of_half(square):
 
 @kernel
 @no_type_check
-def draw(ellipses, splat_of, start, across, tiles, width, height, sums, light, newest, first, last):
-    """Red, green, blue and depth times weights and the weights themselves; the light left; and the last entry drawn, for `undraw`."""
+def draw(ellipses, splat_of, start, across, tiles, width, height, color, depth_sum, alpha_sum, light, newest, first, last):
+    """Colour and depth times weights, the sum of weights, the light left, and the last entry drawn, for `undraw`."""
     # layers: light, red, green, blue, depth, unfinished, last entry, x, y
     pixel = np.empty(9 * _PIXELS, np.float32)
     for i in range(_PIXELS):
@@ -59,13 +58,17 @@ def draw(ellipses, splat_of, start, across, tiles, width, height, sums, light, n
         pixel[:_PIXELS] = pixel[5 * _PIXELS : 6 * _PIXELS] = _ONE
         pixel[6 * _PIXELS : 7 * _PIXELS] = _NONE
         for entry in range(start[tile], start[tile + 1]):
-            if (entry - start[tile]) % _LOOK_EVERY == _LOOK_EVERY - 1 and pixel[5 * _PIXELS : 6 * _PIXELS].max() == _ZERO:
-                break
+            if (entry - start[tile]) % _LOOK_EVERY == _LOOK_EVERY - 1:
+                left_over = _ZERO
+                for i in range(_L5, _L6):
+                    left_over += pixel[i]
+                if left_over == _ZERO:
+                    break
             e = ellipses[splat_of[entry]]
             mx, my = e[0] - _f(left) - _HALF, e[1] - _f(top) - _HALF
+            low, high = max(int(np.ceil(my - e[11])), 0), min(int(np.floor(my + e[11])) + 1, rows)
             u, v, w = _TO_EXPONENT * e[2], _TO_EXPONENT * e[3], _TO_EXPONENT * e[4]
             opacity, red, green, blue, depth = e[5], e[6], e[7], e[8], e[9]
-            low, high = max(int(np.ceil(my - e[11])), 0), min(int(np.floor(my + e[11])) + 1, rows)
             number = _f(entry - start[tile])
             for i in range(_u(low * TILE), _u(max(high, low) * TILE)):
                 x, y = pixel[i + _L7] - mx, pixel[i + _L8] - my
@@ -85,16 +88,17 @@ def draw(ellipses, splat_of, start, across, tiles, width, height, sums, light, n
         for y in range(rows):
             for x in range(columns):
                 i = y * TILE + x
-                for k in range(4):
-                    sums[picture, top + y, left + x, k] = pixel[(1 + k) * _PIXELS + i]
-                sums[picture, top + y, left + x, 4] = _ONE - pixel[i]
+                for k in range(3):
+                    color[picture, top + y, left + x, k] = pixel[(1 + k) * _PIXELS + i]
+                depth_sum[picture, top + y, left + x] = pixel[4 * _PIXELS + i]
+                alpha_sum[picture, top + y, left + x] = _ONE - pixel[i]
                 light[picture, top + y, left + x] = pixel[i]
                 newest[picture, top + y, left + x] = np.int32(pixel[6 * _PIXELS + i])
 
 
 @kernel
 @no_type_check
-def undraw(ellipses, splat_of, pair_of, start, across, tiles, width, height, light, newest, g_sums, pair0, g_pairs, first, last):
+def undraw(ellipses, splat_of, pair_of, start, across, tiles, width, height, light, newest, g_color, g_depth_sum, g_alpha_sum, pair0, g_pairs, first, last):
     """What each pair of a splat and a tile wants changed: `g_pairs[pair - pair0]`, in the order of `cpu_projection`'s variables.
 
     With q = g · (colour, depth, 1) of a splat, d loss / d alpha_i = light_before_i q_i − Σ_{j behind i} weight_j q_j / (1 − alpha_i).
@@ -116,8 +120,10 @@ def undraw(ellipses, splat_of, pair_of, start, across, tiles, width, height, lig
                 for x in range(columns):
                     i = y * TILE + x
                     pixel[i] = light[picture, top + y, left + x]
-                    for k in range(5):
-                        pixel[(2 + k) * _PIXELS + i] = g_sums[picture, top + y, left + x, k]
+                    for k in range(3):
+                        pixel[(2 + k) * _PIXELS + i] = g_color[picture, top + y, left + x, k]
+                    pixel[5 * _PIXELS + i] = g_depth_sum[picture, top + y, left + x]
+                    pixel[6 * _PIXELS + i] = g_alpha_sum[picture, top + y, left + x]
                     pixel[7 * _PIXELS + i] = _f(newest[picture, top + y, left + x])
                     end = max(end, newest[picture, top + y, left + x])
         for entry in range(start[tile] + end + 1, start[tile + 1]):
@@ -125,9 +131,9 @@ def undraw(ellipses, splat_of, pair_of, start, across, tiles, width, height, lig
         for entry in range(start[tile] + end, start[tile] - 1, -1):
             e = ellipses[splat_of[entry]]
             mx, my = e[0] - _f(left) - _HALF, e[1] - _f(top) - _HALF
+            low, high = max(int(np.ceil(my - e[11])), 0), min(int(np.floor(my + e[11])) + 1, rows)
             u, v, w = _TO_EXPONENT * e[2], _TO_EXPONENT * e[3], _TO_EXPONENT * e[4]
             opacity, red, green, blue, depth = e[5], e[6], e[7], e[8], e[9]
-            low, high = max(int(np.ceil(my - e[11])), 0), min(int(np.floor(my + e[11])) + 1, rows)
             number = _f(entry - start[tile])
             g_red = g_green = g_blue = g_depth = _ZERO
             s = s_u = s_ux = s_uy = s_y = s_yy = _ZERO

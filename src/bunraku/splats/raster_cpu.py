@@ -27,17 +27,18 @@ from bunraku.splats.cpu_tiles import count_tiles, deal_out
 from bunraku.splats.harmonics import color_toward
 from bunraku.splats.splats import Splats, random_splats
 
+Sums = tuple[Float[Tensor, "B H W 3"], Float[Tensor, "B H W"], Float[Tensor, "B H W"]]
 _MOST_PAIRS = 1 << 30  # of splats and tiles in one call; their lists take 8 GiB then
 _PAIRS_AT_ONCE = 1 << 22  # in the gradient, where each takes 40 bytes: longer clips go in groups of pictures
 
 
-def rasterise_splats(splats: Splats, camera: Camera, near: float, blur: float) -> Float[Tensor, "B H W 5"]:
-    """Red, green, blue and depth [m], each times the splats' weights, and the sum of the weights (alpha)."""
+def rasterise_splats(splats: Splats, camera: Camera, near: float, blur: float) -> Sums:
+    """Colour and depth [m] times the splats' weights, and the sum of the weights (alpha)."""
     _warm_up()
     return _rasterise(splats, camera, near, blur)
 
 
-def _rasterise(splats: Splats, camera: Camera, near: float, blur: float) -> Float[Tensor, "B H W 5"]:
+def _rasterise(splats: Splats, camera: Camera, near: float, blur: float) -> Sums:
     batch = torch.broadcast_shapes(splats.batch, camera.T_world_camera.shape[:-2])
     color = color_toward(splats.sh, splats.means, camera.p_world, splats.degree)
     K = camera.K.detach()
@@ -82,7 +83,7 @@ def _rows(value: Tensor, own: int, batch: torch.Size) -> Tensor:
 
 class _Draw(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, means: Tensor, factors: Tensor, opacities: Tensor, colors: Tensor, T_camera_world: Tensor, view: _View) -> Tensor:
+    def forward(ctx: Any, means: Tensor, factors: Tensor, opacities: Tensor, colors: Tensor, T_camera_world: Tensor, view: _View) -> tuple[Tensor, ...]:
         arrays = [value.detach().contiguous().numpy() for value in (means, factors, opacities, colors, T_camera_world)]
         count, shape = means.shape[1], (view.pictures, view.height, view.width)
         ellipses = np.empty((view.pictures * count, FIELDS), np.float32)
@@ -91,29 +92,29 @@ class _Draw(torch.autograd.Function):
         size = (view.width, view.height)
         on_cores(place, evenly(len(ellipses), 1024), *arrays, view.lens, *size, view.near, view.blur, ellipses, boxes, pairs)
         pair_start, start, splat_of, pair_of = _sort(ellipses, boxes, pairs, view)
-        sums = torch.zeros(*shape, 5, dtype=torch.float32)
+        sums = [torch.zeros(*shape, *own, dtype=torch.float32) for own in ((3,), (), ())]
         light, newest = np.empty(shape, np.float32), np.empty(shape, np.int32)
-        on_cores(draw, by_cost(start), ellipses, splat_of, start, view.across, view.tiles, *size, sums.numpy(), light, newest)
+        on_cores(draw, by_cost(start), ellipses, splat_of, start, view.across, view.tiles, *size, *(value.numpy() for value in sums), light, newest)
         ctx.save_for_backward(means, factors, opacities, colors, T_camera_world)
         ctx.view, ctx.drawn = view, (ellipses, pair_start, start, splat_of, pair_of, light, newest)
-        return sums
+        return tuple(sums)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, g_sums: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *g_sums: Tensor) -> tuple[Tensor | None, ...]:
         view, (ellipses, pair_start, start, splat_of, pair_of, light, newest) = ctx.view, ctx.drawn
         means, factors, opacities, colors, T = (value.contiguous() for value in ctx.saved_tensors)
         count, size, tiles = means.shape[1], (view.width, view.height), view.tiles
         g = [torch.zeros_like(value) for value in (means, factors, opacities, colors)]
         chunks = -(-count // CHUNK)
         g_T = torch.zeros(chunks, *T.shape, dtype=torch.float32)
-        g_sums_array = g_sums.contiguous().numpy()
+        g_pixels = [value.contiguous().numpy() for value in g_sums]
         for first, last in _groups(pair_start[:: max(count, 1)], view.pictures):
             pair0 = pair_start[first * count]
             g_pairs = np.empty((pair_start[last * count] - pair0, VARIABLES), np.float32)
             bounds = [first * tiles + bound for bound in by_cost(start[first * tiles : last * tiles + 1])]
             drawn = (ellipses, splat_of, pair_of, start, view.across, tiles, *size, light, newest)
-            on_cores(undraw, bounds, *drawn, g_sums_array, pair0, g_pairs)
+            on_cores(undraw, bounds, *drawn, *g_pixels, pair0, g_pairs)
             seen = (means.numpy(), factors.numpy(), T.numpy(), view.lens, *size, view.blur)
             on_cores(pull_back, evenly(chunks, 1), *seen, g_pairs, pair_start, first, last, *(value.numpy() for value in g), g_T.numpy())
         return *g, g_T.sum(0), None
@@ -151,4 +152,4 @@ def _warm_up() -> None:
     with said_when_slow(sentence), torch.inference_mode(False), torch.enable_grad():
         camera = Camera.look_at((0.0, 0.0, 3.0), (0.0, 0.0, 0.0), TILE, TILE).to(dtype=torch.float32)
         splats = random_splats(3, 0).map(lambda value: value.float().requires_grad_())
-        _rasterise(splats, camera, 0.01, 0.3).sum().backward()
+        sum(value.sum() for value in _rasterise(splats, camera, 0.01, 0.3)).backward()  # pyright: ignore[reportAttributeAccessIssue]

@@ -15,14 +15,17 @@ from bunraku.splats.harmonics import color_toward
 from bunraku.splats.splats import Splats
 
 
-def rasterise_splats(splats: Splats, camera: Camera, near: float, blur: float) -> Float[Tensor, "B H W 5"]:
-    """Red, green, blue and depth [m], each times the splats' weights, and the sum of the weights (alpha)."""
+def rasterise_splats(
+    splats: Splats, camera: Camera, near: float, blur: float
+) -> tuple[Float[Tensor, "B H W 3"], Float[Tensor, "B H W"], Float[Tensor, "B H W"]]:
+    """Colour and depth [m] times the splats' weights, and the sum of the weights (alpha)."""
     from gsplat import rasterization  # pyright: ignore[reportMissingImports]
 
     batch = torch.broadcast_shapes(splats.batch, camera.T_world_camera.shape[:-2])
     scenes, count = batch.numel(), len(splats)
     if scenes == 0 or count == 0:
-        return splats.means.new_zeros(scenes, camera.height, camera.width, 5)
+        nothing = splats.means.new_zeros(scenes, camera.height, camera.width)
+        return nothing[..., None].expand(-1, -1, -1, 3), nothing, nothing
     color = color_toward(splats.sh, splats.means, camera.p_world, splats.degree)
     pictures, alpha, _ = rasterization(
         means=splats.means.expand(*batch, -1, -1).reshape(scenes, count, 3),
@@ -40,4 +43,4 @@ def rasterise_splats(splats: Splats, camera: Camera, near: float, blur: float) -
         packed=False,
         render_mode="RGB+D",
     )
-    return torch.cat([pictures[:, 0], alpha[:, 0]], dim=-1)
+    return pictures[:, 0, :, :, :3], pictures[:, 0, :, :, 3], alpha[:, 0, :, :, 0]

@@ -18,11 +18,14 @@ from bunraku.splats.splats import Splats
 _TILE = 16  # [px]
 
 
-def rasterise_splats(splats: Splats, camera: Camera, near: float, blur: float) -> Float[Tensor, "B H W 5"]:
-    """Red, green, blue and depth [m], each times the splats' weights, and the sum of the weights (alpha)."""
+def rasterise_splats(
+    splats: Splats, camera: Camera, near: float, blur: float
+) -> tuple[Float[Tensor, "B H W 3"], Float[Tensor, "B H W"], Float[Tensor, "B H W"]]:
+    """Colour and depth [m] times the splats' weights, and the sum of the weights (alpha)."""
     ellipses = project(splats, camera, near, blur)
     pictures = [_picture(ellipses, number, camera.width, camera.height) for number in range(len(ellipses.depth))]
-    return torch.stack(pictures) if pictures else ellipses.depth.new_zeros(0, camera.height, camera.width, 5)
+    sums = torch.stack(pictures) if pictures else ellipses.depth.new_zeros(0, camera.height, camera.width, 5)
+    return sums[..., :3], sums[..., 3], sums[..., 4]
 
 
 def _picture(ellipses: Ellipses, number: int, width: int, height: int) -> Float[Tensor, "H W 5"]:

@@ -60,9 +60,8 @@ def render(splats: Splats, camera: Camera, backend: Backend = "auto", settings: 
     chosen = _choose(backend, splats.means.device.type, splats.means.dtype)
     rasterise_splats = import_module(f"bunraku.splats.raster_{chosen}").rasterise_splats
     sums = rasterise_splats(splats, camera, settings.near, settings.blur)
-    sums = sums.reshape(*batch, camera.height, camera.width, 5)
-    alpha = sums[..., 4]
-    return Rendering(color=sums[..., :3], alpha=alpha, depth=sums[..., 3] / alpha.clamp_min(1e-10), backend=chosen)
+    color, depth, alpha = (value.reshape(*batch, *value.shape[1:]) for value in sums)
+    return Rendering(color=color, alpha=alpha, depth=depth / alpha.clamp_min(1e-10), backend=chosen)
 
 
 def _choose(backend: str, kind: str, dtype: torch.dtype) -> str:
