@@ -22,16 +22,16 @@ _MARGIN, _LINE, _LEGEND = 0.06, 15, 190  # of a tile · [px] height of a row of 
 
 
 def fit_sheet(
-    mesh: Mesh, skeleton: Skeleton, *, title: str = "", notes: Sequence[str] = (), tile: int = 440, others: Sequence[Float[np.ndarray, "N 3"]] = (), labels: bool = True
+    mesh: Mesh, skeleton: Skeleton, *, title: str = "", notes: Sequence[str] = (), tile: int = 440, marks: Float[np.ndarray, "N 3"] | None = None
 ) -> Image.Image:
-    """Three views with one scale. Orange is the character's left, blue its right, green its middle; `others` are points drawn as grey crosses."""
+    """Three views with one scale. Orange is the character's left, blue its right, green its middle; `marks` are other points, drawn as crosses."""
     points = rest_poses(skeleton).p_world_joint.double().numpy()
     vertices, faces = mesh.vertices.double().numpy(), mesh.faces.numpy()
     low, high = vertices.min(0), vertices.max(0)
     scale = tile * (1 - 2 * _MARGIN) / max(float((high - low).max()), 1e-30)
-    small, pen_font = ImageFont.load_default(11), ImageFont.load_default(10)
+    small = ImageFont.load_default(11)
     rows = max((tile - 8) // _LINE, 1)
-    columns = -(-len(skeleton) // rows) if labels else 0
+    columns = -(-len(skeleton) // rows)
     header = 22 + _LINE * len(notes)
     sheet = Image.new("RGB", (3 * tile + columns * _LEGEND, header + tile), _PAPER)
     pen = ImageDraw.Draw(sheet)
@@ -42,12 +42,12 @@ def fit_sheet(
     for number, (name, ahead) in enumerate(_SIDES.items()):
         view = _view(np.array(ahead), (low + high) / 2, scale, tile, float((high - low).max()))
         picture = _paint(vertices, faces, view)
-        _draw_bones(picture, skeleton, view.project(points)[:, :2] / _SUPERSAMPLING, sides, pen_font if labels else None)
-        for extra in others:
-            _crosses(picture, view.project(extra)[:, :2] / _SUPERSAMPLING)
+        _draw_bones(picture, skeleton, view.project(points)[:, :2] / _SUPERSAMPLING, sides)
+        if marks is not None:
+            _crosses(picture, view.project(marks)[:, :2] / _SUPERSAMPLING)
         ImageDraw.Draw(picture).text((6, tile - 18), name, fill=_QUIET, font=small)
         sheet.paste(picture, (number * tile, header))
-    for joint, name in enumerate(skeleton.joints if labels else ()):
+    for joint, name in enumerate(skeleton.joints):
         at = (3 * tile + 8 + joint // rows * _LEGEND, header + 4 + joint % rows * _LINE)
         pen.text(at, f"{joint:2d}  {name}", fill=_COLOURS[sides[joint]], font=small)
     return sheet
@@ -74,14 +74,14 @@ def _paint(vertices: Float[np.ndarray, "V 3"], faces: np.ndarray, view: View) ->
     return picture.resize((view.width // _SUPERSAMPLING, view.height // _SUPERSAMPLING), Image.Resampling.BOX)
 
 
-def _draw_bones(picture: Image.Image, skeleton: Skeleton, at: Float[np.ndarray, "J 2"], sides: Sequence[str], font: ImageFont.FreeTypeFont | ImageFont.ImageFont | None) -> None:
-    pen = ImageDraw.Draw(picture)
+def _draw_bones(picture: Image.Image, skeleton: Skeleton, at: Float[np.ndarray, "J 2"], sides: Sequence[str]) -> None:
+    pen, font = ImageDraw.Draw(picture), ImageFont.load_default(10)
     for joint, parent in enumerate(skeleton.parents):
         if parent >= 0:
             pen.line([tuple(at[parent]), tuple(at[joint])], fill=_COLOURS[sides[joint]], width=2)
     for joint, (x, y) in enumerate(at):
         pen.ellipse([x - 3, y - 3, x + 3, y + 3], fill=_COLOURS[sides[joint]], outline=_PAPER)
-    for joint, (x, y) in enumerate(at if font else ()):
+    for joint, (x, y) in enumerate(at):
         pen.text((x + 4, y - 11), str(joint), fill=_INK, font=font, stroke_width=1, stroke_fill=_PAPER)
 
 

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
-from scipy import ndimage
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import dijkstra, minimum_spanning_tree
 
-from bunraku.rig.fit.inside import EVERY_WAY, Volume
+from bunraku.rig.fit.inside import Volume, parts
 
 _ENDS = 9  # far ends from which the middle is found
 _SHORTEST = 0.05  # of the body's longest way: lower peaks are no limbs
@@ -55,6 +54,7 @@ class Landscape:
     volume: Volume
     middle: int  # the cell
     x: float  # the mirror plane
+    symmetric: bool  # whether the body is its own mirror image
     distance: Float[np.ndarray, " N"]
     peaks: tuple[Peak, ...]  # the most prominent first
     passes: Float[np.ndarray, "P P"]  # how high the pass between two peaks lies
@@ -88,10 +88,10 @@ def neighbours(volume: Volume) -> csr_array:
     return csr_array((np.concatenate(lengths), (np.concatenate(rows), np.concatenate(columns))), shape=(count, count))
 
 
-def survey(volume: Volume, x: float) -> Landscape:
+def survey(volume: Volume, x: float, symmetric: bool) -> Landscape:
     """The landscape of a body with its mirror plane at `x`."""
     graph = neighbours(volume)
-    middle = _middle(volume, graph, x)
+    middle = _middle(volume, graph, x if symmetric else None)
     distance, before = dijkstra(graph, directed=False, indices=middle, return_predecessors=True)
     cells, passes = _peaks(graph, distance, _SHORTEST * float(distance.max()))
     tips = volume.points[cells]
@@ -103,7 +103,7 @@ def survey(volume: Volume, x: float) -> Landscape:
             way.append(int(before[way[-1]]))
         way = way[::-1]
         peaks.append(Peak(cell=cell, tip=tip, height=float(distance[cell]), twin=twin, way=volume.points[way], passed=distance[way]))
-    return Landscape(volume=volume, middle=middle, x=x, distance=distance, peaks=tuple(peaks), passes=passes, graph=graph)
+    return Landscape(volume=volume, middle=middle, x=x, symmetric=symmetric, distance=distance, peaks=tuple(peaks), passes=passes, graph=graph)
 
 
 def _twins(tips: Float[np.ndarray, "P 3"], heights: Float[np.ndarray, " P"], x: float) -> list[int]:
@@ -113,8 +113,8 @@ def _twins(tips: Float[np.ndarray, "P 3"], heights: Float[np.ndarray, " P"], x: 
     return [int(b) if best[b] == i else i for i, b in enumerate(best)]
 
 
-def _middle(volume: Volume, graph: csr_array, x: float) -> int:
-    """The cell on the mirror plane with the shortest ways, in sum, to the far ends of the body."""
+def _middle(volume: Volume, graph: csr_array, x: float | None) -> int:
+    """The cell, on the mirror plane if there is one, with the shortest ways, in sum, to the far ends of the body."""
     start = int(volume.depth.argmax())
     nearest = dijkstra(graph, directed=False, indices=start)
     total = np.zeros(len(volume.points))
@@ -122,9 +122,10 @@ def _middle(volume: Volume, graph: csr_array, x: float) -> int:
         ways = dijkstra(graph, directed=False, indices=int(nearest.argmax()))
         total += ways
         nearest = np.minimum(nearest, ways)
-    on_plane = np.abs(volume.points[:, 0] - x) <= 0.75 * volume.cell
     total = total - 2 * volume.depth  # among equals the innermost
-    return int(np.where(on_plane, total, np.inf).argmin())
+    if x is not None:
+        total = np.where(np.abs(volume.points[:, 0] - x) <= 0.75 * volume.cell, total, np.inf)
+    return int(total.argmin())
 
 
 def _peaks(graph: csr_array, height: Float[np.ndarray, " N"], least: float) -> tuple[Int[np.ndarray, " P"], Float[np.ndarray, "P P"]]:
@@ -174,15 +175,19 @@ def _bottlenecks(cells: list[int], merges: list[tuple[int, int, float]]) -> Floa
 def _component(volume: Volume, chosen: Bool[np.ndarray, " N"], cell: int) -> Int[np.ndarray, " M"]:
     grid = np.zeros(volume.inside.shape, dtype=bool)
     grid[tuple(volume.cells[chosen].T)] = True
-    label, _ = ndimage.label(grid, EVERY_WAY)
+    label, _ = parts(grid)
     mine = label[tuple(volume.cells.T)]
     return np.flatnonzero(mine == label[tuple(volume.cells[cell])])
 
 
-def slices(points: Float[np.ndarray, "N 3"], along: Float[np.ndarray, " N"], cell: float) -> tuple[Float[np.ndarray, "K 3"], Float[np.ndarray, " K"]]:
+def slices(
+    points: Float[np.ndarray, "N 3"], along: Float[np.ndarray, " N"], cell: float, weights: Float[np.ndarray, " N"] | None = None
+) -> tuple[Float[np.ndarray, "K 3"], Float[np.ndarray, " K"]]:
     """Centroids and areas of slices two cells thick."""
     band = ((along - along.min()) / (2 * cell)).astype(int)
     count = np.bincount(band)
     keep = count > 0
-    line = np.stack([np.bincount(band, points[:, axis]) for axis in range(3)], axis=-1)[keep] / count[keep, None]
+    weights = np.ones(len(points)) if weights is None else weights + 1e-3 * cell**2
+    total = np.bincount(band, weights)[keep]
+    line = np.stack([np.bincount(band, weights * points[:, axis])[keep] / total for axis in range(3)], axis=-1)
     return line, count[keep] * cell**2 / 2

@@ -19,7 +19,10 @@ from bunraku.rig.fit.templates import LimbKind, Template
 _MOST_PAIRS, _MOST_MIDDLES = 7, 6
 _UNEXPLAINED = 0.16  # of the longest way: an end this long that is no limb costs 1
 _GROUND = 0.07  # of the height
-_FOOT, _FOOT_GIVE = 0.12, 0.2  # of a leg: how far its tip usually lies ahead of the shin
+_MEET = 0.5  # of their height: two ends whose pass is lower are ends of one way through the body
+_STANDING = 4.0  # cost of a pair that stands on the ground and is no leg …
+_LEG, _TOE = 0.04, 0.3  # … if it is this long, measured by the longest way and by the legs there are
+_FOOT, _FOOT_GIVE, _FOOT_MOST = 0.12, 0.2, 1.5  # of a leg: how far its tip usually lies ahead of the shin, the spread, and the most that counts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -60,7 +63,7 @@ def embed(template: Template, land: Landscape, facing: int = 1) -> Embedding | N
     """The best assignment, or None if the body does not have enough ends. `facing` −1 takes the body to look along −z."""
     pairs, middles = _ends(land, facing)
     best: Embedding | None = None
-    for chosen in _choices(template, pairs, middles):
+    for chosen in _choices(template, land, facing, pairs, middles):
         taken = [peak for end in chosen.values() for peak in end.peaks]
         if len(set(taken)) < len(taken):
             continue
@@ -81,11 +84,21 @@ def _ends(land: Landscape, facing: int) -> tuple[list[_End], list[_End]]:
     return pairs[:_MOST_PAIRS], middles[: _MOST_MIDDLES + 2]
 
 
-def _choices(template: Template, pairs: list[_End], middles: list[_End]) -> Iterator[dict[str, _End]]:
+def _choices(template: Template, land: Landscape, facing: int, pairs: list[_End], middles: list[_End]) -> Iterator[dict[str, _End]]:
     paired = [limb for limb in template.limbs if limb.pair]
     single = [limb for limb in template.limbs if not limb.pair]
-    for some, others in product(_assignments(paired, pairs), _assignments(single, middles)):
+    ordered = [chosen for chosen in _assignments(paired, pairs) if _in_order(paired, chosen, land, facing)]
+    for some, others in product(ordered, _assignments(single, middles)):
         yield {**some, **others}
+
+
+def _in_order(kinds: list[LimbKind], chosen: dict[str, _End], land: Landscape, facing: int) -> bool:
+    """Whether limbs that go one behind the other do."""
+
+    def ahead(name: str) -> float:
+        return facing * float(land.peaks[chosen[name].left].tip[2])
+
+    return all(ahead(kind.name) < ahead(kind.behind) for kind in kinds if kind.behind in chosen and kind.name in chosen)
 
 
 def _assignments(kinds: list[LimbKind], ends: list[_End]) -> Iterator[dict[str, _End]]:
@@ -141,7 +154,7 @@ def _limb(kind: LimbKind, land: Landscape, end: _End, others: list[int]) -> Limb
 def _reasons(template: Template, land: Landscape, limbs: Mapping[str, Limb], facing: int) -> Iterator[tuple[str, float]]:
     points = land.volume.points
     low, height = float(points[:, 1].min()), float(np.ptp(points[:, 1]))
-    mean = float(np.mean([limb.length for limb in limbs.values()])) if limbs else 1.0
+    mean = float(np.exp(np.mean([np.log(limb.length) for limb in limbs.values()]))) if limbs else 1.0
     turn = np.array([facing, 1.0, facing])
     used = {peak for limb in limbs.values() for peak in limb.peaks}
     for kind in template.limbs:
@@ -156,15 +169,21 @@ def _reasons(template: Template, land: Landscape, limbs: Mapping[str, Limb], fac
             yield f"{kind.name} grows", (_angle(from_there, kind.grows[1:]) / kind.grows_spread) ** 2
         if kind.stands:
             yield f"{kind.name} stands", ((limb.tip[1] - low) / height / _GROUND) ** 2
-            yield f"{kind.name} toes", ((_toes(land, limb) * facing - _FOOT) / _FOOT_GIVE) ** 2
+            yield f"{kind.name} toes", min(((_toes(land, limb) * facing - _FOOT) / _FOOT_GIVE) ** 2, _FOOT_MOST)
+        if kind.height is not None:
+            yield f"{kind.name} height", (((limb.tip[1] - low) / height - kind.height[0]) / kind.height[1]) ** 2
         if kind.reach is not None:
             yield f"{kind.name} reach", float(np.log(limb.length / mean / kind.reach[0]) / kind.reach[1]) ** 2
     longest = float(land.distance.max())
+    mean_leg = max((limb.length for limb in limbs.values() if limb.kind.stands), default=0.0)
     for i, peak in enumerate(land.peaks):
         if i not in used:
             rest = peak.height - max((float(land.passes[i, other]) for other in used), default=0.0)
             share = 0.5 if peak.twin != i else 1.0  # a pair counts once
             yield f"end {i} unexplained", share * (rest / longest / _UNEXPLAINED) ** 2
+            if peak.twin != i and peak.tip[1] - low < _GROUND * height and rest > max(_LEG * longest, _TOE * mean_leg):
+                yield f"end {i} stands", _STANDING / 2
+    yield "rare", template.prior
     if template.slender is not None:
         yield "slender", float(np.log(slenderness(land) / template.slender[0]) / template.slender[1]) ** 2
 
@@ -176,12 +195,12 @@ def _toes(land: Landscape, limb: Limb) -> float:
 
 
 def slenderness(land: Landscape) -> float:
-    """The longest way through the body over its thickness."""
-    points = land.volume.points
-    far = max((peak.height for peak in land.peaks), default=1.0)
-    long = far + max((land.peaks[i].height for i in range(len(land.peaks)) if land.passes[0, i] < 0.35 * far), default=0.0)
-    volume = len(points) * land.volume.cell**3
-    return float(long / np.sqrt(volume / max(long, 1e-12)))
+    """The longest way through the body over its thickness, times how much longer than straight that way is, squared: winding counts double."""
+    ends = [(i, j) for i in range(len(land.peaks)) for j in range(i) if land.passes[i, j] < _MEET * min(land.peaks[i].height, land.peaks[j].height)]
+    ways = [(land.peaks[i].height + land.peaks[j].height, float(np.linalg.norm(land.peaks[i].tip - land.peaks[j].tip))) for i, j in ends]
+    longest, straight = max(ways, default=(float(land.distance.max()), float(land.distance.max())))
+    volume = len(land.volume.points) * land.volume.cell**3
+    return longest / float(np.sqrt(volume / longest)) * (longest / max(straight, 0.2 * longest)) ** 2
 
 
 def _angle(v: Float[np.ndarray, "3"], expected: tuple[float, ...]) -> float:

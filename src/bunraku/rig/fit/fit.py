@@ -20,7 +20,7 @@ from bunraku.rig.fit.symmetry import MirrorPlane, mirror_planes
 from bunraku.rig.fit.templates import Template, template_named, templates
 
 _ALIKE = 0.7  # of the volume that must have its mirror image, if one side may stand for the other
-_TURNED = 0.6  # cost of a body that faces −X or +X; twice that for one that looks along −Z
+_TURNED = 1.2  # cost of a body that faces −X or +X; twice that for one that looks along −Z
 _USUAL, _POOR = 4.0, 14.0  # a cost up to the first is nothing unusual; beyond it confidence falls e-fold with every one of the second
 
 
@@ -66,7 +66,7 @@ def fit_skeleton(mesh: Mesh, template: str | None = None, on_progress: Callable[
             if name not in best or found.cost < best[name].cost:
                 best[name] = found
     if not best or volume is None:
-        raise BadValue(f"the body has no ends that could be the limbs of template '{kinds[0].name}'; choose one of {', '.join(templates())}, or give a skeleton.")
+        raise BadValue(f"the body has no ends that could be the limbs of '{kinds[0].name}'; choose another of {', '.join(templates())}, or give a skeleton.")
     tell("placing joints")
     ranked = sorted(best.values(), key=lambda found: found.cost)
     chosen = ranked[0]
@@ -84,7 +84,7 @@ def fit_skeleton(mesh: Mesh, template: str | None = None, on_progress: Callable[
 def _try(plane: MirrorPlane, volume: Volume, kinds: Sequence[Template]) -> list[_Found]:
     shared, alike = both_sides(volume, plane.offset)
     whole = alike < _ALIKE
-    land = survey(volume if whole else shared, plane.offset)
+    land = survey(volume if whole else shared, plane.offset, not whole)
     found = []
     for kind in kinds:
         for facing in (1, -1):

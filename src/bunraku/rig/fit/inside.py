@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 from jaxtyping import Bool, Float, Int
 from scipy import ndimage
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 
 from bunraku.errors import BadValue
 
@@ -46,7 +46,7 @@ class Volume:
     @cached_property
     def depth(self) -> Float[np.ndarray, " N"]:
         """How far each cell inside is from the surface: the radius of the largest ball around it."""
-        return ndimage.distance_transform_edt(self.inside)[self.inside] * self.cell - 0.5 * self.cell
+        return np.asarray(ndimage.distance_transform_edt(self.inside))[self.inside] * self.cell - 0.5 * self.cell
 
     @cached_property
     def number(self) -> Int[np.ndarray, "X Y Z"]:
@@ -56,8 +56,8 @@ class Volume:
         return number
 
     @cached_property
-    def tree(self) -> cKDTree:
-        return cKDTree(self.points)
+    def tree(self) -> KDTree:
+        return KDTree(self.points)
 
 
 def solid(vertices: Float[np.ndarray, "V 3"], faces: Int[np.ndarray, "T 3"]) -> Volume:
@@ -83,11 +83,11 @@ def _fill(corner: Float[np.ndarray, "T 3 3"], cell: float) -> Volume:
     origin = (low + high) / 2 - cell * (shape - 1) / 2
     surface = np.zeros(shape, dtype=bool)
     surface[tuple(np.rint((_sprinkle(corner, 0.5 * cell) - origin) / cell).astype(int).T)] = True
-    flooded = ndimage.binary_fill_holes(surface)
+    flooded = np.asarray(ndimage.binary_fill_holes(surface))
     seen = _directions_that_see(surface) >= 5
     core = int((seen & ~surface).sum())
     leaked = int((flooded & ~surface).sum()) < _LEAK * core and core > 0.2 * int(surface.sum())
-    body = surface | ndimage.binary_opening(seen | surface, EVERY_WAY) if leaked else flooded
+    body = surface | np.asarray(ndimage.binary_opening(seen | surface, EVERY_WAY)) if leaked else flooded
     body, left_out = _connected(body)
     return Volume(inside=body, origin=origin, cell=cell, leaked=leaked, left_out=left_out)
 
@@ -117,9 +117,15 @@ def _directions_that_see(surface: Bool[np.ndarray, "X Y Z"]) -> Int[np.ndarray, 
     return seen
 
 
+def parts(body: Bool[np.ndarray, "X Y Z"]) -> tuple[Int[np.ndarray, "X Y Z"], int]:
+    """The number of the part that each cell belongs to, from 1, and how many parts there are; 0 outside."""
+    label = np.zeros(body.shape, dtype=np.int32)
+    return label, int(np.asarray(ndimage.label(body, EVERY_WAY, output=label)))
+
+
 def _connected(body: Bool[np.ndarray, "X Y Z"]) -> tuple[Bool[np.ndarray, "X Y Z"], int]:
     """The largest part and what lies near it, joined by bridges of cells; and how many parts were left out."""
-    label, count = ndimage.label(body, EVERY_WAY)
+    label, count = parts(body)
     if count < 2:
         return body, 0
     cells = np.argwhere(body)
@@ -129,16 +135,16 @@ def _connected(body: Bool[np.ndarray, "X Y Z"]) -> tuple[Bool[np.ndarray, "X Y Z
     kept, waiting = [int(volume.argmax())], [p for p in range(1, count + 1) if volume[p] > _CRUMB * volume.max() and p != volume.argmax()]
     result = label == kept[0]
     while waiting:
-        tree = cKDTree(np.argwhere(result))
-        gaps = [tree.query(cells[part == p]) for p in waiting]
+        tree = KDTree(np.argwhere(result))
+        gaps = [tuple(map(np.asarray, tree.query(cells[part == p]))) for p in waiting]
         best = int(np.argmin([gap.min() for gap, _ in gaps]))
         gap, index = gaps[best]
         if gap.min() > near:
             break
-        start, end = cells[part == waiting[best]][gap.argmin()], tree.data[index[gap.argmin()]]
+        start, end = cells[part == waiting[best]][gap.argmin()], np.array(tree.data)[index[gap.argmin()]]
         bridge = np.rint(start + np.linspace(0, 1, int(2 * gap.min()) + 2)[:, None] * (end - start)).astype(int)
         result |= label == waiting.pop(best)
-        result |= ndimage.binary_dilation(_painted(bridge, body.shape))
+        result |= np.asarray(ndimage.binary_dilation(_painted(bridge, body.shape)))
     return result, len(waiting)
 
 
@@ -153,11 +159,11 @@ def both_sides(volume: Volume, x: float) -> tuple[Volume, float]:
     mirrored = volume.points * (-1, 1, 1) + (2 * x, 0, 0)
     cells = np.rint((mirrored - volume.origin) / volume.cell).astype(int)
     valid = ((cells >= 0) & (cells < volume.inside.shape)).all(1)
-    grown = ndimage.binary_dilation(volume.inside)  # half a cell of offset must not eat thin limbs
+    grown = np.asarray(ndimage.binary_dilation(volume.inside))  # half a cell of offset must not eat thin limbs
     shared = np.zeros_like(volume.inside)
     mine = volume.cells[valid][grown[tuple(cells[valid].T)]]
     shared[tuple(mine.T)] = True
-    label, count = ndimage.label(shared, EVERY_WAY)
+    label, count = parts(shared)
     if count > 1:
         sizes = np.bincount(label.ravel())[1:]
         shared = label == 1 + int(sizes.argmax())

@@ -51,8 +51,7 @@ def limb_lines(land: Landscape, limb: Limb) -> tuple[Line, ...]:
     """The centrelines of a limb, the left one first; one for a limb in the middle."""
     if not limb.kind.pair:
         branch = land.branch(limb.peaks[0], limb.level)
-        points = branch.line * (0, 1, 1) + (land.x, 0, 0)
-        return (_smoothed(points, np.sqrt(branch.area / np.pi)),)
+        return (_smoothed(_on_plane(branch.line, land), np.sqrt(branch.area / np.pi)),)
     return tuple(_from_tip(land, limb, peak) for peak in limb.peaks)
 
 
@@ -85,9 +84,21 @@ def _smoothed(points: Points, radius: Float[np.ndarray, " K"]) -> Line:
     return Line(points=points, radius=radius)
 
 
+def _on_plane(points: Float[np.ndarray, "*batch 3"], land: Landscape) -> Float[np.ndarray, "*batch 3"]:
+    return points * (0, 1, 1) + (land.x, 0, 0) if land.symmetric else points
+
+
+def _anchor(land: Landscape, embedding: Embedding, names: tuple[str, ...]) -> Float[np.ndarray, "3"]:
+    """Where the first of these limbs that is there parts from the body; the body's middle without any."""
+    limb = next((embedding.limbs[name] for name in names if name in embedding.limbs), None)
+    if limb is None:
+        return land.volume.points[land.middle]
+    return limb.start * (0, 1, 1) + (land.x, 0, 0) if limb.kind.pair else limb.start
+
+
 def trunk_line(land: Landscape, embedding: Embedding) -> Line:
     """From between the limbs at which the trunk begins to those at which it ends, through the centroids of its cross-sections."""
-    first, last = (embedding.limbs[name].start * (0, 1, 1) + (land.x, 0, 0) for name in embedding.template.trunk)
+    first, last = (_on_plane(_anchor(land, embedding, names), land) for names in embedding.template.trunk)
     axis = last - first
     length = float(np.linalg.norm(axis))
     axis = axis / max(length, 1e-12)
@@ -100,8 +111,8 @@ def trunk_line(land: Landscape, embedding: Embedding) -> Line:
     between = (along >= -0.5 * land.volume.cell) & (along <= length + 0.5 * land.volume.cell)
     if int(between.sum()) < 8 or length < 4 * land.volume.cell:
         return Line(points=np.stack([first, last]), radius=np.full(2, land.volume.cell))
-    line, area = slices(points[between], along[between], land.volume.cell)
-    line[:, 0] = land.x
+    line, area = slices(points[between], along[between], land.volume.cell, land.volume.depth[core][between] ** 2)  # packs and manes weigh little
+    line = _on_plane(line, land)
     return _smoothed(line, np.sqrt(area / np.pi))
 
 
@@ -109,24 +120,46 @@ def joint_places(land: Landscape, embedding: Embedding) -> dict[str, Float[np.nd
     """Every joint of the template whose limb is there, by name; pairs as left_… and right_…."""
     trunk = trunk_line(land, embedding)
     joints = embedding.template.joints
-    found = {joint.name: _on_trunk(trunk, joint.at) for joint in joints if joint.on == "trunk"}
+    found = {joint.name: _on_trunk(trunk, joint.at, joint.up) for joint in joints if joint.on == "trunk"}
     for limb in embedding.limbs.values():
-        kinds = [joint for joint in joints if joint.on == limb.kind.name and joint.trunk is None]
-        between = [joint for joint in joints if joint.on == limb.kind.name and joint.trunk is not None]
+        kinds = [joint for joint in joints if joint.on == limb.kind.name]
         for line, side in zip(limb_lines(land, limb), SIDES, strict=False):
-            for joint, share in zip(kinds, _shares(line, kinds), strict=True):
-                found[joint.name.replace("{side}", side)] = line.at(share)
-            for joint in between:
-                base = trunk.at(joint.trunk[0]) if joint.trunk else trunk.points[0]
-                found[joint.name.replace("{side}", side)] = base + (joint.trunk[1] if joint.trunk else 0.0) * (line.at(joint.at) - base)
+            for joint, place in zip(kinds, _along(line, trunk, kinds, embedding.facing), strict=True):
+                found[joint.name.replace("{side}", side)] = place
     return found
 
 
-def _on_trunk(trunk: Line, share: float) -> Float[np.ndarray, "3"]:
-    """On the trunk slices are trusted from its beginning on."""
-    if 0 <= share <= 1:
-        return np.array([np.interp(share * trunk.length, trunk.passed, trunk.points[:, axis]) for axis in range(3)])
-    return trunk.at(share) if share > 1 else trunk.points[0] + (trunk.points[0] - trunk.at(0.3)) * (-share / 0.3)
+def _along(line: Line, trunk: Line, kinds: list[JointKind], facing: int) -> list[Float[np.ndarray, "3"]]:
+    """The joints of one limb, from the body outwards."""
+    straight = [joint.between > 0 and not joint.give for joint in kinds]
+    free = [joint for joint, lerped in zip(kinds, straight, strict=True) if not (lerped or joint.trunk or joint.body)]
+    shares = {joint.name: share for joint, share in zip(free, _shares(line, free), strict=True)}
+    places = []
+    for joint in kinds:
+        place = line.at(shares.get(joint.name, 0.0))
+        if joint.trunk is not None:
+            base = _on_trunk(trunk, joint.trunk[0])
+            place = base + joint.trunk[1] * (place - base)
+        if joint.body is not None:
+            at, up, mix = joint.body
+            base = _on_trunk(trunk, at, up)
+            place = np.array([place[0], base[1], place[2] + mix * (base[2] - place[2])])
+        places.append(place)
+    for i in np.flatnonzero(straight):
+        way = places[i + kinds[i].between] - places[i - 1]
+        places[i] = places[i - 1] + kinds[i].at * way + (0.0, 0.0, facing * kinds[i].ahead * float(np.linalg.norm(way)))
+    return places
+
+
+def _on_trunk(trunk: Line, share: float, up: float = 0.0) -> Float[np.ndarray, "3"]:
+    """A point of the trunk, `up` radii above its centreline. Its slices are trusted from its beginning on; beyond its ends it goes on straight."""
+    inner = float(np.clip(share, 0, 1))
+    place = np.array([np.interp(inner * trunk.length, trunk.passed, trunk.points[:, axis]) for axis in range(3)])
+    if share > 1:
+        place = trunk.at(share)
+    elif share < 0:
+        place = place + (place - trunk.at(0.3)) * (-share / 0.3)
+    return place + np.array([0.0, up * trunk.radius_at(share), 0.0])
 
 
 def _shares(line: Line, kinds: list[JointKind]) -> list[float]:

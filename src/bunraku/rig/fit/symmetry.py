@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.spatial import cKDTree
+from scipy.spatial import KDTree
 
 _SAMPLES, _ASKED = 6000, 1200
 _STEP = 5.0  # [degrees] between the directions tried first
@@ -34,7 +34,7 @@ def mirror_planes(vertices: Float[np.ndarray, "V 3"], faces: Int[np.ndarray, "T 
     """The best plane, and others nearly as good, the most likely first: the world's own axes before oblique ones."""
     points = _spread(vertices[faces])
     size = float(np.ptp(points, axis=0).max())
-    tree = cKDTree(points)
+    tree = KDTree(points)
     coarse = [_plane(points, tree, size, yaw) for yaw in np.arange(0.0, 180.0, _STEP)]
     best = min(coarse, key=lambda plane: plane.error)
     for step in (2.0, 0.7, 0.25):
@@ -49,7 +49,7 @@ def _apart(a: float, b: float) -> float:
     return abs((a - b + 90) % 180 - 90)
 
 
-def _plane(points: Float[np.ndarray, "N 3"], tree: cKDTree, size: float, yaw: float) -> MirrorPlane:
+def _plane(points: Float[np.ndarray, "N 3"], tree: KDTree, size: float, yaw: float) -> MirrorPlane:
     plane = MirrorPlane(yaw=float(yaw), offset=0.0, error=np.inf)
     normal = plane.R_body_world[0]
     along = points @ normal
@@ -58,7 +58,7 @@ def _plane(points: Float[np.ndarray, "N 3"], tree: cKDTree, size: float, yaw: fl
     for offset in (0.0, middle, float(np.median(along))):
         for _ in range(2):  # then the plane in the middle of points and their partners
             image = points[:_ASKED] + 2 * (offset - along[:_ASKED])[:, None] * normal
-            gap, partner = tree.query(image)
+            gap, partner = map(np.asarray, tree.query(image))
             close = gap <= np.quantile(gap, 0.7)
             found.append((float(np.minimum(gap, _CAP * size).mean() / size), offset))
             offset = float(np.median((along[:_ASKED][close] + along[partner[close]]) / 2))

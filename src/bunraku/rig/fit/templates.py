@@ -27,7 +27,9 @@ class LimbKind:
     grows: tuple[str, float, float, float] | None = None  # from where another limb parts, in which direction this one parts
     grows_spread: float = 35.0
     stands: bool = False  # its tip is on the ground
+    height: tuple[float, float] | None = None  # of its tip as a share of the body's: usual, spread
     reach: tuple[float, float] | None = None  # length in units of all limbs' mean length: usual, spread (of its logarithm)
+    behind: str | None = None  # its tip lies behind that limb's
     absent: float = 1.0  # cost of doing without
 
 
@@ -40,8 +42,12 @@ class JointKind:
     on: str  # a limb, or "trunk"
     at: float
     give: float = 0.0  # how far from there the joint may move to follow the limb's bends
-    between: bool = False  # `at` is a share of the way from the joint before to the one after
+    between: int = 0  # `at` is a share of the way from the joint before to the one that many after
     inside: float = 0.0  # so many radii of the limb further into the body
+    up: float = 0.0  # on the trunk: so many of its radii above its centreline
+    ahead: float = 0.0  # `between` without `give`: a straight share of the way, moved ahead by this share of it
+    # beside the trunk, as far aside as the limb: (where on it, radii above its centreline, 0 as far ahead as the limb … 1 as the trunk there)
+    body: tuple[float, float, float] | None = None
     trunk: tuple[float, float] | None = None  # (where on the trunk, share of the way from there to the limb)
     role: str | None = None
 
@@ -52,8 +58,9 @@ class Template:
     title: str
     limbs: tuple[LimbKind, ...]
     joints: tuple[JointKind, ...]
-    trunk: tuple[str, str]  # the limbs at which the trunk begins and ends
-    slender: tuple[float, float] | None = None  # usual length over thickness of the body, and its spread (of the logarithm)
+    trunk: tuple[tuple[str, ...], tuple[str, ...]]  # the limbs at which the trunk begins and ends: the first of each that is there
+    prior: float = 0.0  # cost of being rarer than others
+    slender: tuple[float, float] | None = None  # usual slenderness of the body, and its spread (of the logarithm)
 
     def limb(self, name: str) -> LimbKind:
         return next(limb for limb in self.limbs if limb.name == name)
@@ -83,7 +90,8 @@ def _read(data: dict) -> Template:
         title=data["title"],
         limbs=limbs,
         joints=tuple(JointKind(**_with_tuples(joint)) for joint in data["joints"]),
-        trunk=tuple(data["trunk"]),
+        trunk=(tuple(data["trunk"][0]), tuple(data["trunk"][1])),
+        prior=data.get("prior", 0.0),
         slender=tuple(slender) if slender else None,
     )
 
