@@ -11,8 +11,8 @@ from jaxtyping import Float
 from bunraku.errors import FormatProblem
 
 _LONGEST_HEADER = 1 << 16  # [bytes]
-_KINDS = {"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4", "float": "f4", "double": "f8"}
-_KINDS |= {"int8": "i1", "uint8": "u1", "int16": "i2", "uint16": "u2", "int32": "i4", "uint32": "u4", "float32": "f4", "float64": "f8"}
+KINDS = {"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4", "float": "f4", "double": "f8"}
+KINDS |= {"int8": "i1", "uint8": "u1", "int16": "i2", "uint16": "u2", "int32": "i4", "uint32": "u4", "float32": "f4", "float64": "f8"}
 _ORDERS = {"binary_little_endian": "<", "binary_big_endian": ">", "ascii": "="}
 
 
@@ -51,7 +51,7 @@ def read_vertices(data: bytes, path: Path) -> VertexTable:
     if not data.startswith((b"ply\n", b"ply\r")) or end < 0:
         raise FormatProblem(f"'{path}' is not a PLY file; such a file begins with a line 'ply' and a header that ends with 'end_header'.")
     body = data.find(b"\n", end) + 1 or len(data)
-    lines = [words for line in data[:end].decode("latin-1").splitlines() if (words := line.split())]
+    lines = header_lines(data)
     form = next((words[1] for words in lines if words[0] == "format" and len(words) > 1), "")
     if form not in _ORDERS:
         raise FormatProblem(f"'{path}' has the PLY format '{form}'; {', '.join(_ORDERS)} are read.")
@@ -62,6 +62,12 @@ def read_vertices(data: bytes, path: Path) -> VertexTable:
     if form == "ascii" and 2 * count * len(row.names or ()) > len(data) - body + 1:
         raise FormatProblem(f"'{path}' says that it has {count} vertices, for which its {len(data)} bytes are too few; get a complete copy of it.")
     return VertexTable(path=path, count=count, row=row, text=form == "ascii", data=data[body:])
+
+
+def header_lines(data: bytes) -> list[list[str]]:
+    """The words of each line before `end_header`."""
+    header = data[: data.find(b"end_header", 0, _LONGEST_HEADER)]
+    return [words for line in header.decode("latin-1").splitlines() if (words := line.split())]
 
 
 def _vertex_rows(lines: list[list[str]], order: str, path: Path) -> tuple[int, np.dtype]:
@@ -76,6 +82,6 @@ def _vertex_rows(lines: list[list[str]], order: str, path: Path) -> tuple[int, n
     stop = elements[1] if len(elements) > 1 else len(lines)
     properties = [words for words in lines[elements[0] + 1 : stop] if words[0] == "property"]
     names = [words[-1] for words in properties]
-    if any(len(words) != 3 or words[1] not in _KINDS for words in properties) or len(set(names)) != len(names):
+    if any(len(words) != 3 or words[1] not in KINDS for words in properties) or len(set(names)) != len(names):
         raise FormatProblem(f"'{path}' has vertices with lists, unknown kinds of numbers or a property that occurs twice; splats have plain numbers.")
-    return int(words[2]), np.dtype([(words[2], order + _KINDS[words[1]]) for words in properties])
+    return int(words[2]), np.dtype([(words[2], order + KINDS[words[1]]) for words in properties])

@@ -21,7 +21,7 @@ class Appender:
     def __init__(self, document: GltfDocument) -> None:
         self._old = document
         self._added: dict[str, list[Json]] = {}
-        self._replaced: dict[int, Json] = {}
+        self._replaced: dict[tuple[str, int], Json] = {}
         entries = document.list("buffers")
         # behind the first buffer, wherever it lay: what is written is one file, and a GLB should need no second buffer
         self._extends = bool(entries)
@@ -35,8 +35,9 @@ class Appender:
         added.append(entry)
         return len(self._old.list(name)) + len(added) - 1
 
-    def replace_node(self, node: int, entry: Json) -> None:
-        self._replaced[node] = entry
+    def replace(self, name: str, index: int, entry: Json) -> None:
+        """Another entry of a top-level list in the place of an old one."""
+        self._replaced[name, index] = entry
 
     def view(self, data: bytes, target: int | None = None) -> int:
         """A bufferView of new bytes."""
@@ -59,8 +60,8 @@ class Appender:
         content = dict(old.json)
         for name, entries in self._added.items():
             content[name] = [*old.list(name), *entries]
-        if self._replaced:
-            content["nodes"] = [self._replaced.get(i, node) for i, node in enumerate(content["nodes"])]
+        for name in {name for name, _ in self._replaced}:
+            content[name] = [self._replaced.get((name, i), entry) for i, entry in enumerate(content[name])]
         buffers, entries = list(old.buffers), [dict(entry) for entry in old.list("buffers")]
         if self._extends:
             buffers[0] = buffers[0] + bytes(self._data)

@@ -104,6 +104,16 @@ def _rigid(document: GltfDocument, surface: Surface, armature: Armature, rank: M
     return _Placed(surface=surface, A_world_mesh=np.broadcast_to(A, (count, 4, 4)), joints=joints, weights=np.ones((count, 1)))
 
 
+def placed_mesh(document: GltfDocument, surfaces: Sequence[Surface], A_world_mesh: Sequence[Array]) -> Mesh:
+    """Surfaces without joints, each where its matrix puts it."""
+    none = [(np.zeros((len(surface.positions), 0), np.int64), np.zeros((len(surface.positions), 0))) for surface in surfaces]
+    parts = [
+        _Placed(surface=surface, A_world_mesh=np.broadcast_to(A, (len(joints), 4, 4)), joints=joints, weights=weights)
+        for surface, A, (joints, weights) in zip(surfaces, A_world_mesh, none, strict=True)
+    ]
+    return _joined_mesh(document, parts)
+
+
 # --- joining --------------------------------------------------------------------------------------------------------
 
 

@@ -35,7 +35,7 @@ def load_character(path: str | os.PathLike[str]) -> Character:
     """The skinned meshes of a `.glb` or `.gltf` file, everything that hangs rigidly on their joints, and the names of its clips."""
     document = read_document(path)
     nodes = document.list("nodes")
-    mesh_nodes = [node for node in _shown_nodes(document) if "mesh" in nodes[node]]
+    mesh_nodes = [node for node in shown_nodes(document) if "mesh" in nodes[node]]
     skins = sorted({nodes[node]["skin"] for node in mesh_nodes if "skin" in nodes[node]}) or range(len(document.list("skins")))
     joints = list(dict.fromkeys(joint for skin in skins for joint in document.json["skins"][skin]["joints"]))
     if not joints:
@@ -85,7 +85,7 @@ def _recalled(document: GltfDocument, skin: int, skeleton: Skeleton) -> Skeleton
     return replace(skeleton, name=name, roles=skeleton.roles if renamed else known_roles)
 
 
-def _shown_nodes(document: GltfDocument) -> list[int]:
+def shown_nodes(document: GltfDocument) -> list[int]:
     """The nodes of the default scene; all nodes if the file has no scene or shows no skin in it."""
     nodes, scenes = document.list("nodes"), document.list("scenes")
     shown = list(scenes[document.json.get("scene", 0)].get("nodes", [])) if scenes else []

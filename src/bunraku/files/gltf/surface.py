@@ -37,15 +37,20 @@ def read_surfaces(document: GltfDocument, node: int) -> list[Surface]:
     """All triangles of a mesh node. Points and lines are passed over."""
     entry = document.json["nodes"][node]
     mesh = document.json["meshes"][entry["mesh"]]
-    groups: dict[tuple[Any, ...], list[Json]] = {}
-    for primitive in mesh["primitives"]:
+    morphs = entry.get("weights", mesh.get("weights", []))
+    return [_read_group(document, node, [mesh["primitives"][i] for i in group], morphs) for group in primitive_groups(document, entry["mesh"])]
+
+
+def primitive_groups(document: GltfDocument, mesh: int) -> list[list[int]]:
+    """The primitives of a mesh that share their vertices, for each of its surfaces."""
+    groups: dict[tuple[Any, ...], list[int]] = {}
+    for number, primitive in enumerate(document.json["meshes"][mesh]["primitives"]):
         if primitive.get("mode", _TRIANGLES) not in (_TRIANGLES, _STRIP, _FAN) or "POSITION" not in primitive["attributes"]:
             continue
         _refuse_compressed(document, primitive)
         key = (*sorted(primitive["attributes"].items()), _uv_set(document, primitive), repr(primitive.get("targets")))
-        groups.setdefault(key, []).append(primitive)
-    morphs = entry.get("weights", mesh.get("weights", []))
-    return [_read_group(document, node, primitives, morphs) for primitives in groups.values()]
+        groups.setdefault(key, []).append(number)
+    return list(groups.values())
 
 
 def followed_joints(surface: Surface) -> list[int]:

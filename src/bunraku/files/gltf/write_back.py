@@ -155,7 +155,7 @@ def _matrices_to_trs(nodes: Sequence[Json], appender: Appender, animated: Sequen
     for node in changed:
         translation, rotation, scale = node_trs(nodes[node])
         entry = {key: value for key, value in nodes[node].items() if key != "matrix"}
-        appender.replace_node(node, {**entry, "translation": translation.tolist(), "rotation": rotation.tolist(), "scale": scale.tolist()})
+        appender.replace("nodes", node, {**entry, "translation": translation.tolist(), "rotation": rotation.tolist(), "scale": scale.tolist()})
     if not changed:
         return {}
     names = ", ".join(nodes[node].get("name", f"node {node}") for node in changed)
