@@ -32,6 +32,13 @@ def test_rows_sum_to_one_and_stay_between_the_corners(seed: int) -> None:
     assert (weights >= 0).all()
 
 
+def test_arms_add_up_to_nothing() -> None:
+    body = puppet(torch.float64)
+    rig = carry_rig(random_splats(30, 0).to(dtype=torch.float64), body)
+    torch.testing.assert_close(rig.arms.sum(1), torch.zeros(30, 3, dtype=torch.float64), atol=1e-12, rtol=0)
+    assert (rig.arms[rig.weights == 0] == 0).all()
+
+
 def test_what_does_not_fit() -> None:
     body = puppet()
     with pytest.raises(BadValue, match="one row for each"):

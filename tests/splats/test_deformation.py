@@ -16,8 +16,9 @@ from bunraku.kinematics.motion import Motion, rest_motion
 from bunraku.math.rigid import rigid
 from bunraku.math.rotations import exp_matrix, exp_quat, nearest_rotation, quat_multiply
 from bunraku.rig.rig import Rig
-from bunraku.rig.skinning import skin_vertices
+from bunraku.rig.skinning import rest_to_posed, skin_vertices
 from bunraku.splats import Camera, Splats, carry_rig, deform, random_splats, render
+from bunraku.splats.carry import SplatRig
 from bunraku.splats.deformation import skin_gradients, turned_harmonics
 from bunraku.splats.harmonics import basis
 from tests.splats.puppet import bent, puppet
@@ -25,7 +26,7 @@ from tests.splats.puppet import bent, puppet
 DOUBLE = torch.float64
 
 
-def scene(count: int = 12) -> tuple[Splats, Rig]:
+def scene(count: int = 12) -> tuple[Splats, SplatRig]:
     splats = random_splats(count, 3).to(dtype=DOUBLE)
     splats = replace(splats, means=splats.means * 0.4 + torch.tensor([0.0, 0.7, 0.0], dtype=DOUBLE))
     return splats, carry_rig(splats, puppet(DOUBLE))
@@ -66,8 +67,26 @@ def test_splats_on_vertices_go_with_them() -> None:
 def test_a_motion_in_single_precision_is_the_same() -> None:
     splats, rig = scene()
     motion = bent(puppet(DOUBLE))
-    single = Rig(skeleton=rig.skeleton, weights=rig.weights.float(), T_world_joint_rest=rig.T_world_joint_rest.float())
+    single = replace(rig, weights=rig.weights.float(), T_world_joint_rest=rig.T_world_joint_rest.float())
     torch.testing.assert_close(deform(splats.to(dtype=torch.float32), single, motion).means, deform(splats, rig, motion).means.float())
+
+
+def test_splats_on_faces_ride_on_them() -> None:
+    """Also on long faces whose corners follow different joints, where blended weights alone would bend what is flat."""
+    body = puppet(DOUBLE)
+    tall = body.mesh.faces[(body.rig.weights[body.mesh.faces].std(dim=1) > 0.05).any(1)]
+    share = torch.rand(len(tall), 3, dtype=DOUBLE)
+    share = (share / share.sum(1, keepdim=True))[:, :, None]
+    splats = replace(random_splats(len(tall), 0).to(dtype=DOUBLE), means=(share * body.mesh.vertices[tall]).sum(1))
+    motion, rig = bent(body), carry_rig(splats, body)
+    expected = (share * skin_vertices(body, motion)[:, tall]).sum(2)
+    torch.testing.assert_close(deform(splats, rig, motion).means, expected, atol=1e-7, rtol=0)
+    plain = Rig(skeleton=rig.skeleton, weights=rig.weights, T_world_joint_rest=rig.T_world_joint_rest)
+    by_formula = torch.zeros(3, len(tall), 3, dtype=DOUBLE)
+    for joint, T in enumerate(rest_to_posed(plain, motion).unbind(1)):
+        by_formula += rig.weights[:, joint, None] * (splats.means @ T[:, :, :3].transpose(-1, -2) + T[:, None, :, 3])
+    torch.testing.assert_close(deform(splats, plain, motion).means, by_formula)
+    assert (by_formula - expected).norm(dim=-1).max() > 1e-3
 
 
 def test_factors_are_carried_by_the_gradient_of_the_map() -> None:

@@ -19,10 +19,10 @@ SIZE, COUNT = 48, 400
 SETTINGS = FitSettings(iterations=60)
 
 
-def views(count: int, seed: int) -> tuple[Camera, list[Target]]:
+def views(count: int, seed: int) -> tuple[list[Camera], list[Target]]:
     mesh = puppet().mesh
     cameras = random_views(mesh.vertices, count, seed, size=SIZE)
-    return cameras, [draw_mesh(mesh.vertices, appearance_of(mesh), cameras[number]) for number in range(count)]
+    return cameras, [draw_mesh(mesh.vertices, appearance_of(mesh), camera) for camera in cameras]
 
 
 def seeds() -> tuple[Splats, float]:
@@ -33,7 +33,7 @@ def seeds() -> tuple[Splats, float]:
 def psnr(splats: Splats) -> float:
     cameras, targets = views(6, 77)
     grey = torch.full((3,), 0.5)
-    errors = [(render(splats, cameras[number]).over(grey) - target.over(grey)).square().mean() for number, target in enumerate(targets)]
+    errors = [(render(splats, camera).over(grey) - target.over(grey)).square().mean() for camera, target in zip(cameras, targets, strict=True)]
     return -10 * float(torch.stack(errors).mean().log10())
 
 

@@ -29,13 +29,31 @@ def test_a_pixel_is_covered_by_its_share() -> None:
 def test_views_hold_the_whole_body_and_come_from_everywhere() -> None:
     vertices = puppet().mesh.vertices
     cameras = random_views(vertices, 60, 0, size=100)
-    pixel, depth = cameras.project(vertices)
+    seen = [camera.project(vertices) for camera in cameras]
+    pixel, depth = (torch.stack(values) for values in zip(*seen, strict=True))
     assert (depth > 0).all()
     assert (pixel > 0).all()
     assert (pixel < 100).all()
     assert float((pixel[..., 1].amax(1) - pixel[..., 1].amin(1)).max()) > 70
-    towards = torch.nn.functional.normalize(cameras.p_world - cameras.p_world.mean(0), dim=1)
+    eyes = torch.stack([camera.p_world for camera in cameras])
+    towards = torch.nn.functional.normalize(eyes - eyes.mean(0), dim=1)
     assert float(towards.mean(0).norm()) < 0.1
     torch.testing.assert_close(torch.linalg.eigvalsh(towards.T @ towards / 60), torch.full((3,), 1 / 3), atol=0.08, rtol=0)
-    assert torch.equal(cameras.T_world_camera, random_views(vertices, 60, 0, size=100).T_world_camera)
-    assert not torch.equal(cameras.T_world_camera, random_views(vertices, 60, 1, size=100).T_world_camera)
+
+
+def test_the_seed_decides() -> None:
+    first, again, other = (torch.stack([camera.T_world_camera for camera in random_views(puppet().mesh.vertices, 5, seed)]) for seed in (0, 0, 1))
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+def test_every_second_view_is_closer() -> None:
+    vertices = puppet().mesh.vertices
+    focal = torch.tensor([float(camera.K[0, 0]) for camera in random_views(vertices, 40, 0, closest=3.0)])
+    assert (focal[::2] == focal[0]).all()
+    zoom = focal[1::2] / focal[0]
+    assert zoom.min() >= 1
+    assert 2 < zoom.max() <= 3.001
+    close = random_views(vertices, 2, 0, closest=3.0)[1]
+    aimed = (close.project(vertices)[0] - close.width / 2).norm(dim=1).min()
+    assert float(aimed) < 0.1

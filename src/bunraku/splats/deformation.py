@@ -1,7 +1,8 @@
-"""Splats that follow bones: `mean' = Σ w_j (R_j mean + t_j)`, `factor' = (Σ w_j R_j) factor`, the skin's exact local gradient.
+"""Splats that follow bones: `mean' = Σ w_j (R_j mean + t_j) + Σ R_j arm_j`, `factor' = (Σ w_j R_j) factor`, the map's exact gradient.
 
-Covariances become `G Σ Gᵀ` with nothing decomposed. Opacities and colours stay; colours that depend on direction are held in the world
-as the paper has it, or turned with the skin by `turned_harmonics`.
+Without arms (a plain `Rig`) that is linear blend skinning; with them (`carry_rig`) splats ride on the faces of the mesh. Covariances
+become `G Σ Gᵀ` with nothing decomposed. Opacities and colours stay; colours that depend on direction are held in the world as the
+paper has it, or turned with the skin by `turned_harmonics`.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from bunraku.kinematics.motion import Motion
 from bunraku.rig.character import Character
 from bunraku.rig.rig import Rig
 from bunraku.rig.skinning import rest_to_posed
-from bunraku.splats.carry import carry_rig
+from bunraku.splats.carry import SplatRig, carry_rig
 from bunraku.splats.harmonics import basis
 from bunraku.splats.splats import COEFFICIENTS, Splats
 
@@ -28,7 +29,7 @@ _DIRECTIONS = 48  # at which harmonics are compared; three times their number ma
 def deform(splats: Splats, rig: Rig | Character, motion: Motion | WorldPoses) -> Splats:
     """The splats in every frame: means (F N 3) and factors (F N 3 3). Differentiable in the motion (or world poses) and in the splats.
 
-    `rig` has one row of weights per splat (`carry_rig`); a character is given such a rig first, which takes longer than the rest.
+    `rig` has one row of weights for each splat (`carry_rig`); a character is given such a rig first, which takes longer than the rest.
     """
     if splats.batch:
         raise BadValue(f"these splats are deformed already: they have {tuple(splats.batch)} frames. Give the splats of the rest pose.")
@@ -41,16 +42,23 @@ def deform(splats: Splats, rig: Rig | Character, motion: Motion | WorldPoses) ->
         from bunraku.splats.cpu_deformation import carried_fast as carry
     else:
         carry = carried
-    means, factors = carry(splats.means, splats.factors, weights, moved)
+    means, factors = carry(splats.means, splats.factors, weights, rig.arms.to(splats.means) if isinstance(rig, SplatRig) else None, moved)
     return replace(splats, means=means, factors=factors)
 
 
 def carried(
-    means: Float[Tensor, "N 3"], factors: Float[Tensor, "N 3 3"], weights: Float[Tensor, "N J"], moved: Float[Tensor, "F J 3 4"]
+    means: Float[Tensor, "N 3"],
+    factors: Float[Tensor, "N 3 3"],
+    weights: Float[Tensor, "N J"],
+    arms: Float[Tensor, "N J 3"] | None,
+    moved: Float[Tensor, "F J 3 4"],
 ) -> tuple[Float[Tensor, "F N 3"], Float[Tensor, "F N 3 3"]]:
     """The specification, on any device and in any precision; `moved` is how each joint carries what is fixed to it."""
     G, t = _blend(weights, moved)
-    return (G @ means[:, :, None]).squeeze(-1) + t, G @ factors
+    placed = (G @ means[:, :, None]).squeeze(-1) + t
+    if arms is not None:
+        placed = placed + arms.flatten(-2) @ moved[..., :3].transpose(-1, -2).flatten(1, 2)
+    return placed, G @ factors
 
 
 def skin_gradients(rig: Rig, motion: Motion | WorldPoses) -> Float[Tensor, "F N 3 3"]:

@@ -31,10 +31,10 @@ class FitSettings:
     turn_rate: float = 0.01
     opacity_rate: float = 0.05  # of the logit
     colour_rate: float = 0.01  # of the display value
+    solid: float = 3e-3  # weight of missing opacity, which from near would let the other side through
     last_rate: float = 0.1  # steps shrink to this share of the first
     hold: float = 1e-3  # weight of the squared distance from the seed, in spacings
     flat: float = 1e-2  # weight of what is thicker than a quarter of its width
-    degree: int = 0
 
     def __post_init__(self) -> None:
         if self.iterations < 0:
@@ -44,7 +44,7 @@ class FitSettings:
 def fit_splats(
     seeds: Splats,
     spacing: float,
-    cameras: Camera,
+    cameras: Sequence[Camera],
     targets: Sequence[Target],
     settings: FitSettings,
     on_progress: Callable[[float], None] | None = None,
@@ -62,7 +62,7 @@ def fit_splats(
         background = torch.rand(3, generator=generator)
         picture = render(body.splats(), cameras[view]).over(background)
         target = targets[view].over(background)
-        loss = (picture - target).square().mean() * _PIXELS_PER_SPLAT + settings.hold * body.strayed() + settings.flat * body.thick()
+        loss = (picture - target).square().mean() * _PIXELS_PER_SPLAT + settings.hold * body.strayed() + settings.flat * body.thick() + settings.solid * (1 - body.splats().opacities).mean()
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()

@@ -26,6 +26,7 @@ from bunraku.splats.views import draw_mesh, random_views
 VIEWS = 200
 ITERATIONS = 400
 _PIXELS = 256  # the side of a view
+_CLOSEST = 2.0  # half of the views are so much larger at most, so that splats look right in larger pictures, too
 _MOST_VIEWS = 10_000
 _DRAWING = 0.4  # of the time goes into the views, by default
 
@@ -52,7 +53,7 @@ def from_mesh(
     splats = seed_splats(unit, appearance, count, seed)
     if views and iterations:
         tell = on_progress or (lambda share: None)
-        cameras = random_views(unit.vertices, views, seed)
+        cameras = random_views(unit.vertices, views, seed, _PIXELS, _CLOSEST)
         targets = []
         for number in range(views):
             targets.append(draw_mesh(unit.vertices, appearance, cameras[number]))

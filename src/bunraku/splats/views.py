@@ -30,8 +30,11 @@ class Target:
         return self.color + (1 - self.alpha[..., None]) * background
 
 
-def random_views(vertices: Float[Tensor, "V 3"], count: int, seed: int, size: int = 256) -> Camera:
-    """Cameras all around, evenly over the sphere, near enough to fill the picture and up to a third farther."""
+def random_views(vertices: Float[Tensor, "V 3"], count: int, seed: int, size: int = 256, closest: float = 1.0) -> list[Camera]:
+    """Cameras all around, evenly over the sphere, that see the whole body, it or its ball filling the picture or three quarters of it.
+
+    Every second one looks at a vertex through a longer lens instead, at up to `closest` times the scale.
+    """
     generator = torch.Generator().manual_seed(seed)
     low, high = vertices.amin(0), vertices.amax(0)
     middle = (low + high) / 2
@@ -40,9 +43,14 @@ def random_views(vertices: Float[Tensor, "V 3"], count: int, seed: int, size: in
     height = 1 - 2 * (number + torch.rand(count, generator=generator)) / count
     around = math.pi * (3 - math.sqrt(5)) * number + 2 * math.pi * torch.rand(1, generator=generator)
     level = (1 - height**2).clamp_min(0).sqrt()
-    direction = torch.stack([level * around.cos(), height, level * around.sin()], dim=-1)
-    distance = _MARGIN * radius / math.sin(FIELD_OF_VIEW / 2) * (1 + 0.33 * torch.rand(count, 1, generator=generator))
-    return Camera.look_at(middle + direction.to(middle) * distance.to(middle), middle.expand(count, 3), size, size)
+    direction = torch.stack([level * around.cos(), height, level * around.sin()], dim=-1).to(vertices)
+    distance = _MARGIN * radius / math.sin(FIELD_OF_VIEW / 2) * (1 + 0.33 * torch.rand(count, generator=generator)).to(vertices)
+    zoom = torch.where(number % 2 == 1, closest ** torch.rand(count, generator=generator), 1.0).tolist()
+    seen = vertices[torch.randint(len(vertices), (count,), generator=generator)]
+    target = torch.where((number % 2 == 1)[:, None] & (closest > 1), seen, middle)
+    eye = target + direction * distance[:, None]
+    fields = (2 * math.atan(math.tan(FIELD_OF_VIEW / 2) / z) for z in zoom)
+    return [Camera.look_at(eye[i], target[i], size, size, field_of_view=field) for i, field in enumerate(fields)]
 
 
 def draw_mesh(vertices: Float[Tensor, "V 3"], appearance: Appearance, camera: Camera) -> Target:
