@@ -19,7 +19,7 @@ bunraku.save_motion(walk, folder / "walk.bvh", tpose=True)
 character = bunraku.mannequin(bunraku.skeleton("smplx22"))
 performed = bunraku.retarget(walk, character)
 bunraku.save_character(character, folder / "walk.glb", performed)
-bunraku.save_picture(performed, folder / "walk.png", character)
+bunraku.render(walk, folder / "walk.png", frames=4)
 
 robot = bunraku.retarget(walk, "g1")
 bunraku.save_motion(robot, folder / "walk-g1.csv")

@@ -33,7 +33,7 @@ class Shot(TypedDict, total=False):
     size: tuple[int, int] | None  # width, height [px]; of one picture on a contact sheet
     fps: float | None
     background: str | Colour | None  # the sky's colour; the ground goes with it
-    tiles: int  # pictures on a contact sheet
+    frames: int  # pictures on a contact sheet
     splats: bool  # Gaussians instead of the exact mesh
 
 
@@ -47,7 +47,7 @@ def render_motion(
 ) -> Film:
     """Writes a film or a contact sheet of a motion on a character, or on a body that suits its skeleton. Returns what was filmed."""
     suffix = film_suffix(path)
-    camera, tiles = shot.get("camera"), shot.get("tiles", 8)
+    camera, tiles = shot.get("camera"), shot.get("frames", 8)
     size = shot.get("size") or (TILE_SIZE if suffix == ".png" else FILM_SIZE)
     check_size(size)
     sky_of(shot.get("background"))  # what is wrong is said before any work is done

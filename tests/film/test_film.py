@@ -69,7 +69,7 @@ def test_a_camera_of_your_own_one_or_one_per_frame() -> None:
     performance = perform(walker(0.5))
     one = Camera.look_at((1.0, 1.5, 4.0), (0.0, 1.0, 0.0), 40, 30)
     assert len(list(film(performance, camera=one).frames())) == 5
-    many = Camera.look_at(torch.tensor([1.0, 1.5, 4.0]) + torch.rand(5, 3), torch.tensor([0.0, 1.0, 0.0]), 40, 30)
+    many = Camera.look_at(torch.tensor([1.0, 1.5, 4.0]) + torch.rand(5, 3), (0.0, 1.0, 0.0), 40, 30)
     assert [frame.shape for frame in film(performance, camera=many).frames()] == [(30, 40, 3)] * 5
     with pytest.raises(BadValue, match="were given for 5 frames; give one"):
         film(performance, camera=many[:3])

@@ -2,7 +2,7 @@
 
   bunraku render walk.npz -o walk.mp4
   bunraku render walk.npz --character knight.glb -o walk.gif --camera side --size 480x360
-  bunraku render knight.glb --clip Walking_A -o walk.png --tiles 12
+  bunraku render knight.glb --clip Walking_A -o walk.png --frames 12
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", metavar="WxH", help="in pixels (default 720x480; of each picture of a contact sheet 300x340)")
     parser.add_argument("--fps", type=float, metavar="N", help="frames per second of the film (default: the motion's, at most 60, in a .gif 30)")
     parser.add_argument("--background", metavar="COLOUR", help="of the sky: white, #dde4ee …; the ground goes with it")
-    parser.add_argument("--tiles", type=int, default=8, metavar="N", help="pictures on a contact sheet (default 8)")
+    parser.add_argument("--frames", type=int, default=8, metavar="N", help="pictures on a contact sheet (default 8)")
     parser.add_argument("--splats", action="store_true", help="draw Gaussian splats instead of the exact mesh")
     add_reading_arguments(parser)
 
@@ -47,7 +47,7 @@ def run(args: argparse.Namespace) -> int:
             size=size,
             fps=args.fps,
             background=args.background,
-            tiles=args.tiles,
+            frames=args.frames,
             splats=args.splats,
         )
     performance = film.performance
