@@ -33,6 +33,7 @@ from bunraku.kinematics.walk import walk
 from bunraku.rig.character import Character
 from bunraku.rig.mannequin import mannequin
 from bunraku.rig.rig import with_toe_tips
+from bunraku.rigging import load_mesh, require_character_path, rig_character, save_joints, save_rig_report
 from bunraku.teaching import recipe, train_model
 from bunraku.timeline import Prompt, Timeline, load_constraints, load_timeline
 
@@ -62,6 +63,7 @@ __all__ = [
     "load_body",
     "load_character",
     "load_constraints",
+    "load_mesh",
     "load_model",
     "load_motion",
     "load_robot",
@@ -78,14 +80,18 @@ __all__ = [
     "regenerate",
     "render",
     "report_rows",
+    "require_character_path",
     "require_format",
     "resample",
     "retarget",
     "retarget_file",
+    "rig_character",
     "sampling_of",
     "save_character",
+    "save_joints",
     "save_motion",
     "save_picture",
+    "save_rig_report",
     "save_take",
     "skeleton",
     "timeline_of",

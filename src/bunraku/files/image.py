@@ -24,8 +24,14 @@ def save_picture(
     camera: str = "three-quarter",
 ) -> None:
     """Writes a contact sheet of the motion: see `bunraku.picture.sheet.contact_sheet`."""
+    kind = picture_format(path)
+    sheet = contact_sheet(motion, character, frames, size, camera)
+    write_atomically(path, lambda temporary: sheet.save(temporary, format=kind, quality=92))
+
+
+def picture_format(path: str | os.PathLike[str]) -> str:
+    """What Pillow calls the format of a path's suffix."""
     suffix = Path(path).suffix.lower()
     if suffix not in _FORMATS:
         raise FileProblem(f"'{path}' has no suffix of a picture; name a .png or a .jpg.")
-    sheet = contact_sheet(motion, character, frames, size, camera)
-    write_atomically(path, lambda temporary: sheet.save(temporary, format=_FORMATS[suffix], quality=92))
+    return _FORMATS[suffix]
