@@ -17,24 +17,28 @@ from torch import Tensor
 from bunraku.errors import BadValue
 from bunraku.math.rotations import quat_to_matrix
 from bunraku.splats.camera import Camera
+from bunraku.splats.harmonics import C0
 from bunraku.splats.rendering import render
 from bunraku.splats.splats import Splats
 from bunraku.splats.views import Target
 
+ITERATIONS = 400
+_WIDEST = 3.0  # [spacing]
+
 
 @dataclass(frozen=True, kw_only=True)
 class FitSettings:
-    iterations: int = 800
+    iterations: int = ITERATIONS
     seed: int = 0
     place_rate: float = 0.02  # [spacing] Adam's step, as the next four
     size_rate: float = 0.02  # of the logarithm
     turn_rate: float = 0.01
     opacity_rate: float = 0.05  # of the logit
     colour_rate: float = 0.01  # of the display value
-    solid: float = 3e-3  # weight of missing opacity, which from near would let the other side through
     last_rate: float = 0.1  # steps shrink to this share of the first
-    hold: float = 1e-3  # weight of the squared distance from the seed, in spacings
-    flat: float = 1e-2  # weight of what is thicker than a quarter of its width
+    hold: float = 1e-4  # weight of the squared distance from the seed, in spacings
+    flat: float = 1e-3  # weight of what is thicker than a quarter of its width
+    solid: float = 3e-4  # weight of missing opacity, which from near would let the other side through
 
     def __post_init__(self) -> None:
         if self.iterations < 0:
@@ -60,9 +64,9 @@ def fit_splats(
         order = order or torch.randperm(len(targets), generator=generator).tolist()
         view = order.pop()
         background = torch.rand(3, generator=generator)
-        picture = render(body.splats(), cameras[view]).over(background)
-        target = targets[view].over(background)
-        loss = (picture - target).square().mean() * _PIXELS_PER_SPLAT + settings.hold * body.strayed() + settings.flat * body.thick() + settings.solid * (1 - body.splats().opacities).mean()
+        splats = body.splats()
+        error = render(splats, cameras[view]).over(background) - targets[view].over(background)
+        loss = error.square().mean() + settings.hold * body.strayed() + settings.flat * body.thick() + settings.solid * (1 - splats.opacities).mean()
         optimiser.zero_grad()
         loss.backward()
         optimiser.step()
@@ -70,11 +74,6 @@ def fit_splats(
         if on_progress is not None:
             on_progress((step + 1) / settings.iterations)
     return body.splats().map(lambda value: value.detach())
-
-
-_PIXELS_PER_SPLAT = 10.0
-_WIDEST = 3.0  # [spacing]
-_COLOUR = 1 / 0.28209479177387814  # of a display value, in harmonics of degree 0
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -106,12 +105,14 @@ class _Body:
             means=self.seeds.means + self.spacing * place,
             factors=R @ self.frames * self.sizes()[:, None],
             opacity_logits=self.seeds.opacity_logits + opacity,
-            sh=self.seeds.sh + _COLOUR * colour,
+            sh=self.seeds.sh + colour / C0,
         )
 
     def strayed(self) -> Float[Tensor, ""]:
+        """Mean squared distance from the seeds [spacing²]."""
         return self.free[0].square().sum(-1).mean()
 
     def thick(self) -> Float[Tensor, ""]:
+        """Mean squared logarithm of how much thicker splats are than a quarter of their width."""
         log_sizes = self.log_sizes + self.free[1]
         return (log_sizes[:, 2] - log_sizes[:, :2].amin(-1) + math.log(4)).clamp_min(0).square().mean()

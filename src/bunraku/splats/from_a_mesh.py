@@ -18,13 +18,12 @@ from bunraku.errors import BadValue
 from bunraku.geometry.appearance import appearance_of
 from bunraku.geometry.mesh import Mesh
 from bunraku.rig.character import Character
-from bunraku.splats.fit import FitSettings, fit_splats
+from bunraku.splats.fit import ITERATIONS, FitSettings, fit_splats
 from bunraku.splats.seed import COUNT, seed_splats, spacing_of
 from bunraku.splats.splats import Splats
 from bunraku.splats.views import draw_mesh, random_views
 
 VIEWS = 200
-ITERATIONS = 400
 _PIXELS = 256  # the side of a view
 _CLOSEST = 2.0  # half of the views are so much larger at most, so that splats look right in larger pictures, too
 _MOST_VIEWS = 10_000
