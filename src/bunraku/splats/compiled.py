@@ -6,6 +6,7 @@ parallel runtime is started beside torch's, and pieces may be handed out in any 
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 import threading
@@ -28,7 +29,8 @@ _PATIENCE = 3.0  # [s] of compiling, more than loading from disk takes, before a
 
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorates a function to be compiled. Add `@no_type_check` below, so that tests that check shapes leave it as it is."""
+    """Decorates a function to be compiled."""
+    function = inspect.unwrap(function)  # tests wrap every function in checks of shapes
     try:
         return numba.njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")(function)
     except RuntimeError:  # numba found no folder that it may write to

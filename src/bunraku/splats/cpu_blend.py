@@ -7,8 +7,6 @@ pair of a splat and a tile has a row of its own; so there are no locks, and resu
 
 from __future__ import annotations
 
-from typing import no_type_check
-
 import numpy as np
 
 from bunraku.splats import projection
@@ -29,7 +27,6 @@ _BIAS, _MANTISSA = np.int32(127), np.int32(23)
 
 
 @kernel
-@no_type_check
 def _power_of_half(square):
     """2^−square, for 0 ≤ square: to a few units of the last place down to 2^−20, and no less than that."""
     x = -min(square, _FARTHEST)
@@ -40,7 +37,6 @@ def _power_of_half(square):
 
 
 @kernel
-@no_type_check
 def draw(ellipses, splat_of, start, across, tiles, width, height, color, depth_sum, alpha_sum, light, newest, first, last):
     """Colour and depth times weights, the sum of weights, the light left, and the last entry drawn, for `undraw`."""
     # layers: light, red, green, blue, depth, unfinished, last entry, x, y
@@ -97,7 +93,6 @@ def draw(ellipses, splat_of, start, across, tiles, width, height, color, depth_s
 
 
 @kernel
-@no_type_check
 def undraw(ellipses, splat_of, pair_of, start, across, tiles, width, height, light, newest, g_color, g_depth_sum, g_alpha_sum, pair0, g_pairs, first, last):
     """What each pair of a splat and a tile wants changed: `g_pairs[pair - pair0]`, in the order of `cpu_projection`'s variables.
 

@@ -5,8 +5,6 @@ Arrays of means, factors, opacities, colours and poses have one row for all pict
 
 from __future__ import annotations
 
-from typing import no_type_check
-
 import numpy as np
 
 from bunraku.splats import projection
@@ -26,7 +24,6 @@ _ONE, _HALF, _TWO = _f(1), _f(0.5), _f(2)
 
 
 @kernel
-@no_type_check
 def place(means, factors, opacities, colors, T_camera_world, lens, width, height, near, blur, ellipses, boxes, pairs, first, last):
     """Fills `ellipses`, the tiles each may touch (`boxes`: left, right, top, bottom, half-open) and their number."""
     count = means.shape[1]
@@ -80,7 +77,6 @@ def place(means, factors, opacities, colors, T_camera_world, lens, width, height
 
 
 @kernel
-@no_type_check
 def pull_back(
     means, factors, T_camera_world, lens, width, height, blur,
     g_pairs, pair_start, first_picture, last_picture,

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import no_type_check
-
 import numpy as np
 
 from bunraku.splats.compiled import kernel
@@ -14,7 +12,6 @@ _BUCKETS = 1 << _BITS
 
 
 @kernel
-@no_type_check
 def count_tiles(boxes, pairs, across, tiles, counts, first, last):
     """`counts[picture * tiles + tile]`: how many splats touch each tile."""
     splats = len(pairs) * tiles // len(counts)
@@ -27,7 +24,6 @@ def count_tiles(boxes, pairs, across, tiles, counts, first, last):
 
 
 @kernel
-@no_type_check
 def deal_out(bits, boxes, pairs, pair_start, start, across, tiles, splat_of, pair_of, first, last):
     """Entries of tile t are `start[t]` to `start[t + 1]`, the nearest first: which splat, and which of the splat's own pairs it is.
 
@@ -56,7 +52,6 @@ def deal_out(bits, boxes, pairs, pair_start, start, across, tiles, splat_of, pai
 
 
 @kernel
-@no_type_check
 def _by_depth(bits, order):
     """A radix sort: equal depths keep their order."""
     other = np.empty_like(order)
