@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         load_model,
         load_motion,
         load_robot,
+        load_splats,
         mannequin,
         mirror,
         regenerate,
@@ -39,7 +40,9 @@ if TYPE_CHECKING:
         save_character,
         save_motion,
         save_picture,
+        save_splats,
         skeleton,
+        splats_of,
         walk,
     )
     from bunraku.errors import BunrakuError
@@ -64,6 +67,7 @@ __all__ = [
     "load_model",
     "load_motion",
     "load_robot",
+    "load_splats",
     "mannequin",
     "mirror",
     "regenerate",
@@ -73,7 +77,9 @@ __all__ = [
     "save_character",
     "save_motion",
     "save_picture",
+    "save_splats",
     "skeleton",
+    "splats_of",
     "timeline",
     "walk",
 ]

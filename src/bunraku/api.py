@@ -16,6 +16,7 @@ from bunraku.evaluate.report import parse_limits, report_rows
 from bunraku.files import formats
 from bunraku.files.formats import save_motion
 from bunraku.files.image import save_picture
+from bunraku.files.splat_ply import load_splats, save_splats
 from bunraku.filming import Shot, render_motion
 from bunraku.generating import generate, generate_many, load_model, output_paths, regenerate, require_format, sampling_of, timeline_of
 from bunraku.generator.ready import Generator
@@ -39,6 +40,7 @@ from bunraku.timeline import Prompt, Timeline, load_constraints, load_timeline
 
 if TYPE_CHECKING:
     from bunraku.film.film import Film
+    from bunraku.splats.splats import Splats
     from bunraku.trials.results import Evaluation
 
 __all__ = [
@@ -67,6 +69,7 @@ __all__ = [
     "load_model",
     "load_motion",
     "load_robot",
+    "load_splats",
     "load_timeline",
     "mannequin",
     "mirror",
@@ -92,8 +95,10 @@ __all__ = [
     "save_motion",
     "save_picture",
     "save_rig_report",
+    "save_splats",
     "save_take",
     "skeleton",
+    "splats_of",
     "timeline_of",
     "train_model",
     "walk",
@@ -151,6 +156,19 @@ def save_character(character: Character, path: PathLike, motion: Motion | None =
             f"({len(character.skeleton)}). Use retarget(motion, character) first."
         )
     formats.save_character(character, path, motion, clip=clip)
+
+
+def splats_of(
+    character: Character | PathLike, *, views: int = 200, count: int = 20_000, seed: int = 0, on_progress: Callable[[float], None] | None = None
+) -> Splats:
+    """A character at rest as Gaussian splats, at most `count`, fitted to pictures of its mesh from all around; `views=0` fits nothing and is at once.
+
+    `replace(character, splats=…)` keeps them with the character, `save_splats` writes a .ply that viewers open, and
+    `bunraku.splats.deform(splats, bunraku.splats.carry_rig(splats, character), motion)` moves them.
+    """
+    from bunraku.splats.from_a_mesh import from_mesh
+
+    return from_mesh(character if isinstance(character, Character) else load_character(character), views, count, seed=seed, on_progress=on_progress)
 
 
 def retarget(motion: Motion, target: Skeleton | Character | PathLike, *, on_progress: Callable[[float], None] | None = None) -> Motion:
