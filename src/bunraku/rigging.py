@@ -8,17 +8,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-import torch
-
 from bunraku.errors import BadValue
 from bunraku.files import formats
 from bunraku.files.armature_file import load_armature, save_armature
 from bunraku.files.disk import require_writable, write_atomically
 from bunraku.files.static_mesh import Space, StaticMesh, Up, load_static
 from bunraku.geometry.mesh import Mesh
-from bunraku.kinematics.joint_names import parse
 from bunraku.kinematics.skeleton import Skeleton
-from bunraku.rig.bones import Bones, bones_of
+from bunraku.rig.bones import moving_bones
 from bunraku.rig.character import Character
 from bunraku.rig.heat import heat_weights
 from bunraku.rig.prune import prune
@@ -26,8 +23,6 @@ from bunraku.rig.rig import rig_for, with_toe_tips
 
 PathLike = str | os.PathLike[str]
 Progress = Callable[[float], None]
-# words in the names of joints that move no skin
-_HANDLES = {"ik", "pole", "ctrl", "ctl", "control", "controller", "target", "goal", "effector", "slot", "handslot", "socket"}
 _INFLUENCES = (4, 8)  # what glTF's readers expect: one set or two
 _STRAY = 0.3  # so large a share of the joints outside the mesh's box deserves a warning
 _SLACK = 0.05  # of the box's size: how far outside still counts as inside
@@ -60,7 +55,7 @@ def rig_character(
     body, notes = _skeleton_for(given, skeleton)
     tell(0.4)
     notes = {**given.notes, **notes, **_warn_if_outside(body, given.mesh)}
-    bones = _moving(bones_of(body), body)
+    bones = moving_bones(body)
     weights, report = heat_weights(given.mesh.vertices.double(), given.mesh.faces, bones.heads.double(), bones.tails.double())
     tell(0.9)
     weights = prune(bones.to_joints(weights, len(body)).float(), influences)
@@ -83,24 +78,18 @@ def _skeleton_for(given: StaticMesh, skeleton: Skeleton | PathLike | None) -> tu
     return fit.skeleton, notes | {f"fit {number}": note for number, note in enumerate(fit.notes, start=1)}
 
 
-def _moving(bones: Bones, skeleton: Skeleton) -> Bones:
-    """Without the handles of inverse kinematics; all, if nothing else is there."""
-    keep = torch.tensor([not _HANDLES & parse(skeleton.joints[joint]).words for joint in bones.joints.tolist()])
-    return Bones(heads=bones.heads[keep], tails=bones.tails[keep], joints=bones.joints[keep]) if keep.any() else bones
-
-
 def _warn_if_outside(skeleton: Skeleton, mesh: Mesh) -> dict[str, str]:
-    bones = bones_of(skeleton)
+    bones = moving_bones(skeleton)
     low, high = mesh.vertices.amin(0), mesh.vertices.amax(0)
     slack = _SLACK * float((high - low).max())
     heads = bones.heads.to(mesh.vertices)
     outside = ((heads < low - slack) | (heads > high + slack)).any(1)
-    stray = {int(joint) for joint in bones.joints[outside]}
-    if len(stray) <= _STRAY * len(skeleton):
+    stray, moving = len(set(bones.joints[outside].tolist())), len(set(bones.joints.tolist()))
+    if stray <= _STRAY * moving:
         return {}
     box = " × ".join(f"{low[axis]:.3g}…{high[axis]:.3g}" for axis in range(3))
     note = (
-        f"{len(stray)} of {len(skeleton)} joints of '{skeleton.name}' lie outside the mesh ({box} m); the skeleton may be in another unit, "
+        f"{stray} of {moving} joints of '{skeleton.name}' lie outside the mesh ({box} m); the skeleton may be in another unit, "
         "turned, or elsewhere. Look at the report, and move the joints"
     )
     warnings.warn(f"{note}.", stacklevel=3)

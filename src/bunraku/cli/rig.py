@@ -43,5 +43,5 @@ def run(args: argparse.Namespace) -> int:
     if args.report:
         api.save_rig_report(character, args.report)
         print(f"{args.report}: bones and skin weights")
-    say_notes(character.notes)
+    say_notes({topic: note for topic, note in character.notes.items() if topic != "outside"})  # that was a warning
     return 0

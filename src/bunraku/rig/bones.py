@@ -10,8 +10,11 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from bunraku.kinematics.forward import rest_poses
+from bunraku.kinematics.joint_names import parse
 from bunraku.kinematics.skeleton import Skeleton
 
+# words in the names of joints that pull others and move no skin
+HANDLES = {"ik", "pole", "ctrl", "ctl", "control", "controller", "target", "goal", "effector", "slot", "handslot", "socket"}
 _LEAF = 0.5  # of its parent's bone: how far a joint without child and tip goes on
 
 
@@ -31,14 +34,29 @@ class Bones:
         return torch.zeros(len(weights), joints, dtype=weights.dtype).index_add_(1, self.joints, weights)
 
 
-def bones_of(skeleton: Skeleton) -> Bones:
-    """At least one bone for every joint. A joint with children has one to each; a leaf ends at its tip or goes on as its parent's bone did."""
+def moving_bones(skeleton: Skeleton) -> Bones:
+    """The bones that skin follows: without the handles of inverse kinematics, and without what stands above the hips of a body with legs."""
+    names = [parse(name).words for name in skeleton.joints]
+    idle = {joint for joint, words in enumerate(names) if words & HANDLES}
+    if skeleton.has("hips", "left_hip", "right_hip"):
+        idle |= set(skeleton.ancestors(skeleton.role("hips")))
+    idle -= set(skeleton.roles.values())  # some rigs know a foot only as the handle of its leg
+    return bones_of(skeleton, frozenset(idle) if len(idle) < len(skeleton) else frozenset())
+
+
+def bones_of(skeleton: Skeleton, without: frozenset[int] = frozenset()) -> Bones:
+    """At least one bone for every joint. A joint with children has one to each; a leaf ends at its tip or goes on as its parent's bone did.
+
+    Joints in `without` have no bones, nor do bones lead to them.
+    """
     rest = rest_poses(skeleton)
     p, R = rest.p_world_joint, rest.R_world_joint
     joints, tails = [], []
     for joint, children in enumerate(skeleton.children):
+        if joint in without:
+            continue
         tips = [p[joint] + R[joint] @ torch.tensor(skeleton.tips[joint]).to(p)] if joint in skeleton.tips else []
-        ends = [p[child] for child in children] + tips or [_leaf_end(skeleton, p, joint)]
+        ends = [p[child] for child in children if child not in without] + tips or [_leaf_end(skeleton, p, joint)]
         longest = max(float((end - p[joint]).norm()) for end in ends)
         ends = [end for end in ends if float((end - p[joint]).norm()) > 1e-6 * longest] or ends[:1]  # a child on the same spot is no bone
         joints += [joint] * len(ends)
