@@ -9,10 +9,11 @@ import torch
 
 from bunraku.errors import BadValue
 from bunraku.geometry.appearance import appearance_of
-from bunraku.splats import Camera, Splats, render
+from bunraku.splats import Camera, Splats
 from bunraku.splats.fit import FitSettings, fit_splats
 from bunraku.splats.seed import seed_splats, spacing_of
 from bunraku.splats.views import Target, draw_mesh, random_views
+from tests.splats.likeness import psnr
 from tests.splats.puppet import puppet
 
 SIZE, COUNT = 48, 400
@@ -30,18 +31,11 @@ def seeds() -> tuple[Splats, float]:
     return seed_splats(mesh, appearance_of(mesh), COUNT), spacing_of(mesh, COUNT)
 
 
-def psnr(splats: Splats) -> float:
-    cameras, targets = views(6, 77)
-    grey = torch.full((3,), 0.5)
-    errors = [(render(splats, camera).over(grey) - target.over(grey)).square().mean() for camera, target in zip(cameras, targets, strict=True)]
-    return -10 * float(torch.stack(errors).mean().log10())
-
-
 def test_unseen_views_get_nearer_and_splats_stay_where_the_skin_is() -> None:
     start, spacing = seeds()
     told: list[float] = []
     fitted = fit_splats(start, spacing, *views(20, 0), SETTINGS, told.append)
-    assert psnr(fitted) > psnr(start) + 2
+    assert psnr(fitted, *views(6, 77)) > psnr(start, *views(6, 77)) + 2
     assert float((fitted.means - start.means).norm(dim=1).quantile(0.99)) < spacing
     sizes = fitted.factors.norm(dim=1)
     assert float((sizes[:, 2] / sizes[:, :2].amin(1)).quantile(0.95)) < 0.6
