@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
-import inspect
-
 import numpy as np
 from jaxtyping import Float, Int
-from numba import njit
 
 from bunraku.geometry.raster import NEAR, Hits
+from bunraku.math.machine_code import machine_code
+
+_NOTHING = Hits(pixel=np.zeros(0, dtype=np.int64), face=np.zeros(0, dtype=np.int64), weight=np.zeros((0, 3)), depth=np.zeros(0))
 
 
 def rasterise_fast(
     p_image: Float[np.ndarray, "V 3"], faces: Int[np.ndarray, "T 3"], width: int, height: int, *, parallel: bool = False, near: float = NEAR
 ) -> Hits:
-    """See `raster.rasterise_projected`."""
-    face, weight, depth = _compiled(np.ascontiguousarray(p_image, dtype=np.float64), np.ascontiguousarray(faces, dtype=np.int64), width, height, parallel, near)
-    pixel = np.flatnonzero(face >= 0)
-    return Hits(pixel=pixel, face=face[pixel], weight=weight[pixel], depth=depth[pixel])
+    """See `raster.rasterise_projected`. Only the part of the picture is gone through in which the vertices lie."""
+    ahead = p_image[(p_image[:, 2] > near) & np.isfinite(p_image).all(1), :2]
+    if not len(ahead):
+        return _NOTHING
+    low, high = (np.clip(edge, 0, (width, height)).astype(np.int64) for edge in (np.floor(ahead.min(0)), np.ceil(ahead.max(0))))
+    columns, rows = high - low
+    shifted = np.ascontiguousarray(p_image - (*low, 0.0), dtype=np.float64)
+    face, weight, depth = _compiled(shifted, np.ascontiguousarray(faces, dtype=np.int64), columns, rows, parallel, near)
+    inside = np.flatnonzero(face >= 0)
+    pixel = (inside // max(columns, 1) + low[1]) * width + inside % max(columns, 1) + low[0]
+    return Hits(pixel=pixel, face=face[inside], weight=weight[inside], depth=depth[inside])
 
 
 def _fill(
@@ -56,4 +63,4 @@ def _fill(
     return seen, weight, nearest
 
 
-_compiled = njit(cache=True, error_model="numpy")(inspect.unwrap(_fill))  # unwrapped: tests check shapes by decorating every function
+_compiled = machine_code(_fill)

@@ -65,7 +65,8 @@ def lit(surface: Surface, vertices: Float[np.ndarray, "V 3"], hits: Hits, view: 
     normal = hits.interpolate(surface.normals(vertices), surface.faces)
     normal /= np.maximum(np.linalg.norm(normal, axis=1, keepdims=True), 1e-12)
     towards_eye = view.p_world - point
-    normal *= np.where((normal * towards_eye).sum(1, keepdims=True) < 0, -1.0, 1.0)
+    # the back of a face is lit from its own side; smooth normals that turn away at an outline are not the back
+    normal *= np.where((surface.face_normals(vertices)[hits.face] * towards_eye).sum(1, keepdims=True) < 0, -1.0, 1.0)
     towards_eye /= np.maximum(np.linalg.norm(towards_eye, axis=1, keepdims=True), 1e-12)
     light = _SKY * (0.5 + 0.5 * normal[:, 1]) + _BOUNCE * (0.5 - 0.5 * normal[:, 1])
     facing = (normal @ lamp.v_world).clip(0)

@@ -33,11 +33,15 @@ class Surface:
 
     def normals(self, vertices: Float[np.ndarray, "V 3"]) -> Float[np.ndarray, "V 3"]:
         """Unit normals of the moved surface, smooth where the rest shape was."""
-        a, b, c = np.moveaxis(vertices[self.faces], 1, 0)
-        area = np.cross(b - a, c - a)
+        area = self.face_normals(vertices)
         groups = self.welds[self.faces].T.ravel()
         total = np.stack([np.bincount(groups, np.tile(area[:, axis], 3), len(vertices)) for axis in range(3)], axis=-1)[self.welds]
         return total / np.maximum(np.linalg.norm(total, axis=1, keepdims=True), 1e-20)
+
+    def face_normals(self, vertices: Float[np.ndarray, "V 3"]) -> Float[np.ndarray, "T 3"]:
+        """At right angles to every face, twice as long as its area is large."""
+        a, b, c = np.moveaxis(vertices[self.faces], 1, 0)
+        return np.cross(b - a, c - a)
 
     def albedo(self, hits: Hits) -> Float[np.ndarray, "P 3"]:
         """The linear colour of every point seen."""

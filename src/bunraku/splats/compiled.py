@@ -6,11 +6,9 @@ parallel runtime is started beside torch's, and pieces may be handed out in any 
 
 from __future__ import annotations
 
-import inspect
 import os
 import sys
 import threading
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -18,9 +16,10 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
-import numba
 import numpy as np
 import torch
+
+from bunraku.math.machine_code import machine_code
 
 # sums may be regrouped, so that loops over pixels use vector instructions; not-a-number keeps its meaning
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
@@ -30,12 +29,7 @@ _PATIENCE = 3.0  # [s] of compiling, more than loading from disk takes, before a
 
 def kernel(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorates a function to be compiled."""
-    function = inspect.unwrap(function)  # tests wrap every function in checks of shapes
-    try:
-        return numba.njit(nogil=True, cache=True, fastmath=_FAST, error_model="numpy")(function)
-    except RuntimeError:  # numba found no folder that it may write to
-        warnings.warn("kernels cannot be kept on disk and are compiled anew in every process (10 s); set NUMBA_CACHE_DIR to a folder.", stacklevel=2)
-        return numba.njit(nogil=True, fastmath=_FAST, error_model="numpy")(function)
+    return machine_code(function, nogil=True, fastmath=_FAST)
 
 
 def on_cores(compiled: Callable[..., Any], bounds: Sequence[int], *arguments: object) -> None:

@@ -49,7 +49,6 @@ def see_ground(camera: Camera, ground: Checkerboard) -> Floor:
     """The ground as the camera sees it from above; differentiable in the camera's pose."""
     T, K = camera.T_world_camera, camera.K
     eye, ray = camera.p_world[..., None, None, :], camera.rays()
-    right, down = (T[..., None, None, :3, axis] for axis in (0, 1))
     above = eye[..., 1] - ground.height
     meets = (ray[..., 1] < -1e-9) & (above > 0)
     fall = torch.where(meets, ray[..., 1], -torch.ones_like(ray[..., 1]))
@@ -58,8 +57,10 @@ def see_ground(camera: Camera, ground: Checkerboard) -> Floor:
     depth = torch.where(meets, depth, torch.zeros_like(depth))
     point = eye + depth[..., None] * ray
     # d point / d pixel along a row and along a column: the edges of the footprint
-    edges = [(depth[..., None] * (v - ray * (v[..., 1:2] / fall[..., None])) / f)[..., (0, 2)] for v, f in ((right, K[0, 0]), (down, K[1, 1]))]
-    light = _averaged(point[..., (0, 2)] / ground.square, edges[0] / ground.square, edges[1] / ground.square)
+    level, steep, metres = ray[..., (0, 2)], (1 / fall)[..., None], depth[..., None] / ground.square
+    right, down = (T[..., None, None, :3, axis] / K[axis, axis] for axis in (0, 1))
+    row, column = (metres * (v[..., (0, 2)] - level * (steep * v[..., 1:2])) for v in (right, down))
+    light = _averaged(point[..., (0, 2)] / ground.square, row, column)
     first, second = (torch.tensor(colour, dtype=T.dtype, device=T.device) for colour in ground.colours)
     away = (point - eye)[..., (0, 2)].square().sum(-1) / ground.fade**2
     return Floor(color=second + light[..., None] * (first - second), p_world=point, share=torch.where(meets, torch.exp(-away), torch.zeros_like(away)))
