@@ -14,7 +14,7 @@ from bunraku.kinematics.forward import forward_kinematics
 from bunraku.kinematics.library import skeleton
 from bunraku.kinematics.motion import Motion, rest_motion
 from bunraku.math.rigid import rigid
-from bunraku.math.rotations import exp_matrix, exp_quat, nearest_rotation, quat_multiply
+from bunraku.math.rotations import exp_matrix, exp_quat, quat_multiply
 from bunraku.rig.rig import Rig
 from bunraku.rig.skinning import rest_to_posed, skin_vertices
 from bunraku.splats import Camera, Splats, carry_rig, deform, random_splats, render
@@ -141,12 +141,21 @@ def test_turned_colours_are_seen_in_turned_directions(degree: int) -> None:
     torch.testing.assert_close(after, before.expand(2, -1, -1, -1))
 
 
-def test_the_polar_rotation_of_a_skin_that_only_turns_is_that_turn() -> None:
+def test_colours_that_turn_make_a_rigid_motion_invisible() -> None:
+    """A camera that moves along sees the same, which it does not while colours are held in the world."""
     splats, rig = scene()
-    R = exp_matrix(torch.randn(3, dtype=DOUBLE))
+    splats = replace(splats, sh=torch.cat([splats.sh, 0.5 * torch.randn(len(splats), 15, 3, dtype=DOUBLE)], dim=1))
+    R = exp_matrix(torch.tensor([0.4, 1.1, -0.3], dtype=DOUBLE))
     rest = forward_kinematics(rest_motion(rig.skeleton))
-    G = skin_gradients(rig, replace(rest, R_world_joint=R @ rest.R_world_joint))
-    torch.testing.assert_close(nearest_rotation(G), R.expand(1, len(splats), 3, 3))
+    poses = replace(rest, p_world_joint=rest.p_world_joint @ R.T, R_world_joint=R @ rest.R_world_joint)
+    camera = Camera.look_at(torch.tensor([0.3, 0.5, 3.0], dtype=DOUBLE), torch.tensor([0.0, 0.7, 0.0], dtype=DOUBLE), 20, 16)
+    along = replace(camera, T_world_camera=rigid(R, torch.zeros(3, dtype=DOUBLE)) @ camera.T_world_camera)
+    before = render(splats, camera, "torch").color
+    turned, held = (render(deform(splats, rig, poses, turn_colours=turn), along, "torch").color[0] for turn in (True, False))
+    torch.testing.assert_close(turned, before, atol=1e-9, rtol=0)
+    assert (held - before).abs().max() > 0.01
+    with pytest.raises(BadValue, match="one at a time"):
+        deform(splats, rig, bent(puppet(DOUBLE)), turn_colours=True)
 
 
 def test_what_cannot_be_deformed() -> None:

@@ -2,7 +2,7 @@
 
 Without arms (a plain `Rig`) that is linear blend skinning; with them (`carry_rig`) splats ride on the faces of the mesh. Covariances
 become `G Σ Gᵀ` with nothing decomposed. Opacities and colours stay; colours that depend on direction are held in the world as the
-paper has it, or turned with the skin by `turned_harmonics`.
+paper has it, or turned with the skin.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from torch import Tensor
 from bunraku.errors import BadValue
 from bunraku.kinematics.forward import WorldPoses
 from bunraku.kinematics.motion import Motion
+from bunraku.math.rotations import nearest_rotation
 from bunraku.rig.character import Character
 from bunraku.rig.rig import Rig
 from bunraku.rig.skinning import rest_to_posed
@@ -26,10 +27,11 @@ from bunraku.splats.splats import COEFFICIENTS, Splats
 _DIRECTIONS = 48  # at which harmonics are compared; three times their number makes the least squares well conditioned
 
 
-def deform(splats: Splats, rig: Rig | Character, motion: Motion | WorldPoses) -> Splats:
+def deform(splats: Splats, rig: Rig | Character, motion: Motion | WorldPoses, *, turn_colours: bool = False) -> Splats:
     """The splats in every frame: means (F N 3) and factors (F N 3 3). Differentiable in the motion (or world poses) and in the splats.
 
     `rig` has one row of weights for each splat (`carry_rig`); a character is given such a rig first, which takes longer than the rest.
+    `turn_colours`: harmonics turn with the skin (with the rotation nearest to its gradient), in a single frame.
     """
     if splats.batch:
         raise BadValue(f"these splats are deformed already: they have {tuple(splats.batch)} frames. Give the splats of the rest pose.")
@@ -43,7 +45,13 @@ def deform(splats: Splats, rig: Rig | Character, motion: Motion | WorldPoses) ->
     else:
         carry = carried
     means, factors = carry(splats.means, splats.factors, weights, rig.arms.to(splats.means) if isinstance(rig, SplatRig) else None, moved)
-    return replace(splats, means=means, factors=factors)
+    if not turn_colours or splats.degree == 0:
+        return replace(splats, means=means, factors=factors)
+    if len(moved) > 1:
+        given = f"splats of degree {splats.degree} share their colours over a clip, and turned ones differ in each of {len(moved)} frames"
+        raise BadValue(f"{given}; deform one at a time, motion[i:i + 1], or leave turn_colours off.")
+    G, _ = _blend(weights, moved[0])
+    return replace(splats, means=means, factors=factors, sh=turned_harmonics(splats.sh, nearest_rotation(G)))
 
 
 def carried(
@@ -66,7 +74,7 @@ def skin_gradients(rig: Rig, motion: Motion | WorldPoses) -> Float[Tensor, "F N 
     return _blend(rig.weights, rest_to_posed(rig, motion).to(rig.weights))[0]
 
 
-def _blend(weights: Float[Tensor, "N J"], moved: Float[Tensor, "F J 3 4"]) -> tuple[Float[Tensor, "F N 3 3"], Float[Tensor, "F N 3"]]:
+def _blend(weights: Float[Tensor, "N J"], moved: Float[Tensor, "*F J 3 4"]) -> tuple[Float[Tensor, "*F N 3 3"], Float[Tensor, "*F N 3"]]:
     T = (weights @ moved.flatten(-2)).unflatten(-1, (3, 4))
     return T[..., :3], T[..., 3]
 

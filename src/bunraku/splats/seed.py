@@ -23,7 +23,7 @@ from bunraku.splats.harmonics import sh_from_color
 from bunraku.splats.splats import Splats
 
 COUNT = 20_000
-MOST_SPLATS = 2_000_000
+MOST_SPLATS = 500_000
 _SAMPLES = 12  # per splat
 _ROUNDS = 4
 _NORMAL_WEIGHT, _COLOUR_WEIGHT = 1.0, 2.0  # a turn of 60°, or a change of display colour by a half, is as far as one spacing
