@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
+from scipy.spatial import cKDTree
 
+from bunraku.geometry.mesh import Mesh
 from bunraku.kinematics.forward import rest_poses
 from bunraku.kinematics.library import skeleton
 from bunraku.kinematics.motion import rest_motion
 from bunraku.kinematics.soma import expand_soma
 from bunraku.kinematics.walk import walk
+from bunraku.rig.character import Character
+from bunraku.rig.rig import Rig
 from bunraku.rig.skinning import skin_vertices
 from bunraku.rig.soma_body import soma_body
 
@@ -70,3 +76,20 @@ def test_at_rest_and_walking_it_keeps_its_shape() -> None:
     before = torch.linalg.cross(BODY.mesh.vertices[b] - BODY.mesh.vertices[a], BODY.mesh.vertices[c] - BODY.mesh.vertices[a]).norm(dim=-1).sum()
     after = torch.linalg.cross(moved[:, b] - moved[:, a], moved[:, c] - moved[:, a]).norm(dim=-1).sum(-1)
     assert bool(((after / before - 1).abs() < 0.06).all())  # of its surface
+
+
+def test_it_agrees_with_the_standard_skin_of_soma(shared: Path) -> None:
+    """Another body on the same skeleton, in the same poses: their surfaces lie within a centimetre of each other."""
+    stored = np.load(shared / "soma_body" / "skin_standard.npz", allow_pickle=False)
+    order = [list(stored["rig_joint_names"]).index(name) for name in BODY.skeleton.joints]
+    weights = np.zeros((len(stored["bind_vertices"]), 77), dtype=np.float32)
+    np.add.at(weights, (np.arange(len(weights))[:, None], stored["lbs_indices"]), stored["lbs_weights"])
+    rest = torch.from_numpy(stored["bind_rig_transform"][order]).float()
+    rig = Rig(skeleton=BODY.skeleton, weights=torch.from_numpy(weights[:, order]), T_world_joint_rest=rest)
+    mesh = Mesh(vertices=torch.from_numpy(stored["bind_vertices"]).float(), faces=torch.from_numpy(stored["faces"].astype(np.int64)))
+    standard = Character(name="standard", mesh=mesh, rig=rig)
+    for motion in (rest_motion(BODY.skeleton), expand_soma(walk(skeleton("soma30"), seconds=0.5, fps=4))):
+        for ours, theirs in zip(skin_vertices(BODY, motion), skin_vertices(standard, motion), strict=True):
+            away = cKDTree(theirs.numpy()).query(ours.numpy())[0]
+            assert away.mean() < 0.007
+            assert away.max() < 0.05

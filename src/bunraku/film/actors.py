@@ -26,7 +26,7 @@ from bunraku.rig.soma_body import soma_body
 FRAMES_AT_ONCE = 16
 _SAME_BONES = 0.03  # [m] bones that differ by less are stretched by the skin; others need retargeting
 _STANDS = 0.10  # share of the frames in which the lowest point may be below the ground
-_NEAR_ZERO = 0.25  # [body sizes] a body that never comes nearer to y = 0 from above flies; the ground stays there
+_NEAR_ZERO = 0.1  # [body sizes] a body that never comes nearer to y = 0 from above flies; the ground stays there
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
