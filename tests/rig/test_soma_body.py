@@ -80,7 +80,7 @@ def test_at_rest_and_walking_it_keeps_its_shape() -> None:
 
 def test_it_agrees_with_the_standard_skin_of_soma(shared: Path) -> None:
     """Another body on the same skeleton, in the same poses: their surfaces lie within a centimetre of each other."""
-    stored = np.load(shared / "soma_body" / "skin_standard.npz", allow_pickle=False)
+    stored = np.load(shared / "data" / "soma_body" / "skin_standard.npz", allow_pickle=False)
     order = [list(stored["rig_joint_names"]).index(name) for name in BODY.skeleton.joints]
     weights = np.zeros((len(stored["bind_vertices"]), 77), dtype=np.float32)
     np.add.at(weights, (np.arange(len(weights))[:, None], stored["lbs_indices"]), stored["lbs_weights"])
