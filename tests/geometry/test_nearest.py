@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bunraku.errors import BadValue
@@ -21,6 +21,7 @@ def soup(seed: int, spread: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
     return corner.reshape(-1, 3), np.arange(120).reshape(-1, 3)
 
 
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10_000), far=st.sampled_from([0.01, 1.0, 30.0]))
 def test_it_is_what_asking_every_face_gives(seed: int, far: float) -> None:
     vertices, faces = soup(seed)
@@ -34,6 +35,7 @@ def test_it_is_what_asking_every_face_gives(seed: int, far: float) -> None:
     np.testing.assert_allclose(found.weight.sum(1), 1.0, atol=1e-12)
 
 
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10_000))
 def test_no_sample_of_a_triangle_is_nearer(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bunraku.splats.cpu_deformation import carried_fast
@@ -24,6 +24,7 @@ def scene(seed: int, count: int, joints: int, frames: int, riding: bool = True) 
     return means, factors, weights, arms if riding else None, torch.randn(shapes[1], generator=generator)
 
 
+@settings(max_examples=20)
 @given(seed=st.integers(0, 1000), count=st.integers(0, 20), joints=st.integers(1, 6), frames=st.integers(1, 4), riding=st.booleans())
 def test_twins(seed: int, count: int, joints: int, frames: int, riding: bool) -> None:
     means, factors, weights, arms, moved = scene(seed, count, joints, frames, riding)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bunraku.errors import BadValue, SkeletonMismatch
@@ -40,6 +40,7 @@ def test_at_rest_nothing_changes() -> None:
     torch.testing.assert_close(still.factors, splats.factors.expand(2, -1, -1, -1))
 
 
+@settings(max_examples=10)
 @given(seed=st.integers(0, 1000))
 def test_a_rigid_motion_is_a_rigid_change_of_the_picture(seed: int) -> None:
     """What a camera sees of the moved body is what the camera, moved back, sees of the body at rest."""
@@ -120,7 +121,7 @@ def test_gradients_to_joint_angles_and_root() -> None:
 def test_gradients_from_a_picture_to_joint_angles_and_root() -> None:
     splats, rig = scene(6)
     rest = rest_motion(rig.skeleton, 2)
-    camera = Camera.look_at(torch.tensor([0.0, 0.7, 2.5], dtype=DOUBLE), torch.tensor([0.0, 0.7, 0.0], dtype=DOUBLE), 6, 6)
+    camera = Camera.look_at(torch.tensor([0.0, 0.7, 2.5], dtype=DOUBLE), torch.tensor([0.0, 0.7, 0.0], dtype=DOUBLE), 5, 4)
 
     def picture(rotvec: torch.Tensor, root: torch.Tensor) -> torch.Tensor:
         motion = replace(rest, quats=quat_multiply(rest.quats, exp_quat(rotvec)), root_position=root)
