@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from bunraku.splats import Camera, Splats, random_splats
+from bunraku.splats import Camera, Splats, random_splats, raster_gsplat
 from bunraku.splats.raster_gsplat import rasterise_splats
 from bunraku.splats.raster_torch import rasterise_splats as specified
 from tests.splats.scenes import SCENES, assert_same, before, outcome
@@ -56,6 +56,22 @@ def test_arguments(monkeypatch: pytest.MonkeyPatch, degree: int) -> None:
 def test_nothing_to_draw_needs_no_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gsplat", StandIn("gsplat"))
     assert [float(value.abs().max()) for value in rasterise_splats(random_splats(0, 0), before(), 0.01, 0.3)] == [0, 0, 0]
+
+
+def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    raster_gsplat.why_not.cache_clear()
+    monkeypatch.setattr(raster_gsplat, "find_spec", lambda name: None)
+    assert "pip install" in str(raster_gsplat.why_not())
+    monkeypatch.setattr(raster_gsplat, "find_spec", lambda name: object())
+    for kernels, sentence in ((None, "no CUDA toolkit"), (object(), "None")):
+        backend = ModuleType("gsplat.cuda._backend")
+        backend._C = kernels  # pyright: ignore[reportAttributeAccessIssue]
+        monkeypatch.setitem(sys.modules, "gsplat", ModuleType("gsplat"))
+        monkeypatch.setitem(sys.modules, "gsplat.cuda", ModuleType("gsplat.cuda"))
+        monkeypatch.setitem(sys.modules, "gsplat.cuda._backend", backend)
+        raster_gsplat.why_not.cache_clear()
+        assert sentence in str(raster_gsplat.why_not())
+    raster_gsplat.why_not.cache_clear()
 
 
 @pytest.mark.skipif(not torch.cuda.is_available() or find_spec("gsplat") is None, reason="needs CUDA and gsplat")

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from bunraku.errors import BadValue
-from bunraku.splats import RenderSettings, random_splats, render, rendering
+from bunraku.splats import RenderSettings, random_splats, raster_gsplat, render, rendering
 from tests.splats.scenes import before
 
 
@@ -21,13 +21,15 @@ def test_the_fastest_that_fits_is_chosen_and_named() -> None:
 
 
 def test_without_gsplat_a_gpu_falls_back_and_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rendering, "find_spec", lambda name: None)
-    with pytest.warns(UserWarning, match=r"gsplat is not installed.*slower"):
+    monkeypatch.setattr(raster_gsplat, "why_not", lambda: "gsplat is not here")
+    with pytest.warns(UserWarning, match=r"gsplat is not here\. .*slower"):
         assert rendering._choose("auto", "cuda", torch.float32) == "torch"
-    with pytest.raises(BadValue, match="pip install"):
+    with pytest.raises(BadValue, match="cannot be used: gsplat is not here"):
         rendering._choose("gsplat", "cuda", torch.float32)
-    monkeypatch.setattr(rendering, "find_spec", lambda name: object())
+    monkeypatch.setattr(raster_gsplat, "why_not", lambda: None)
     assert rendering._choose("auto", "cuda", torch.float32) == "gsplat"
+    assert rendering._choose("auto", "cuda", torch.float64) == "torch"
+    assert rendering._choose("auto", "mps", torch.float32) == "torch"
 
 
 @pytest.mark.usefixtures("unchecked_shapes")

@@ -6,6 +6,9 @@ one camera each: a clip is one call. Its kernels are built when first used, whic
 
 from __future__ import annotations
 
+from functools import lru_cache
+from importlib.util import find_spec
+
 import torch
 from jaxtyping import Float
 from torch import Tensor
@@ -13,6 +16,16 @@ from torch import Tensor
 from bunraku.splats.camera import Camera
 from bunraku.splats.harmonics import color_toward
 from bunraku.splats.splats import Splats
+
+
+@lru_cache(maxsize=1)
+def why_not() -> str | None:
+    """What is missing for gsplat to draw on this machine's card, if anything is. Asking builds its kernels."""
+    if find_spec("gsplat") is None:
+        return "gsplat is not installed; pip install 'bunraku[cuda]'"
+    from gsplat.cuda._backend import _C  # pyright: ignore[reportMissingImports]
+
+    return "gsplat finds no CUDA toolkit (nvcc) to build its kernels with; install one, or a build of gsplat that has them" if _C is None else None
 
 
 def rasterise_splats(

@@ -7,7 +7,6 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Literal, get_args
 
@@ -68,21 +67,24 @@ def _choose(backend: str, kind: str, dtype: torch.dtype) -> str:
     """The backend to use on a kind of device; "auto" never settles for the slow one there without saying so."""
     if backend not in get_args(Backend):
         raise BadValue(f"there is no rasteriser '{backend}'; choose {', '.join(get_args(Backend))}.")
-    if backend == "gsplat" and kind != "cuda":
-        raise BadValue(f"the rasteriser 'gsplat' needs splats on a CUDA device, these are on '{kind}'. Move them with splats.to('cuda'), or use backend='cpu'.")
-    if backend == "gsplat" and find_spec("gsplat") is None:
-        raise BadValue("the rasteriser 'gsplat' is not installed; pip install 'bunraku[cuda]', or use backend='torch'.")
     if backend == "cpu" and (kind != "cpu" or dtype != torch.float32):
         raise BadValue(f"the rasteriser 'cpu' draws float32 splats in main memory, these are {dtype} on '{kind}'; use backend='torch', or splats.to(...).")
-    if backend != "auto":
-        return backend
-    if kind == "cuda" and dtype == torch.float32 and find_spec("gsplat") is not None:
-        return "gsplat"
-    if kind == "cpu" and dtype == torch.float32:
+    if backend == "gsplat" and (kind != "cuda" or dtype != torch.float32):
+        raise BadValue(
+            f"the rasteriser 'gsplat' draws float32 splats on a CUDA device, these are {dtype} on '{kind}'; use splats.to('cuda'), or backend='cpu'."
+        )
+    if backend == "torch" or dtype != torch.float32 or kind not in ("cpu", "cuda"):
+        return "torch"
+    if kind == "cpu":
         return "cpu"
-    if kind == "cuda" and dtype == torch.float32:
-        warnings.warn("gsplat is not installed, so the plain torch rasteriser is used, some hundred times slower; pip install 'bunraku[cuda]'.", stacklevel=3)
-    return "torch"
+    from bunraku.splats.raster_gsplat import why_not
+
+    missing = why_not()
+    if missing and backend == "gsplat":
+        raise BadValue(f"the rasteriser 'gsplat' cannot be used: {missing}. Or use backend='torch'.")
+    if missing:
+        warnings.warn(f"{missing}. Until then the plain torch rasteriser draws, which is far slower.", stacklevel=3)
+    return "torch" if missing else "gsplat"
 
 
 def _batch(splats: Splats, camera: Camera) -> torch.Size:
