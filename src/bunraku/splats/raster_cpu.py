@@ -109,7 +109,7 @@ class _Draw(torch.autograd.Function):
         chunks = -(-count // CHUNK)
         g_T = torch.zeros(chunks, *T.shape, dtype=torch.float32)
         g_pixels = [value.contiguous().numpy() for value in g_sums]
-        for first, last in _groups(pair_start[:: max(count, 1)], view.pictures):
+        for first, last in _groups(pair_start[np.arange(view.pictures + 1) * count]):
             pair0 = pair_start[first * count]
             g_pairs = np.empty((pair_start[last * count] - pair0, VARIABLES), np.float32)
             bounds = [first * tiles + bound for bound in by_cost(start[first * tiles : last * tiles + 1])]
@@ -135,9 +135,9 @@ def _sort(ellipses: np.ndarray, boxes: np.ndarray, pairs: np.ndarray, view: _Vie
     return pair_start, start, splat_of, pair_of
 
 
-def _groups(pair_start: np.ndarray, pictures: int) -> list[tuple[int, int]]:
-    """Ranges of pictures, each of one picture or of few enough pairs. `pair_start` is that of each picture's first splat."""
-    groups, first = [], 0
+def _groups(pair_start: np.ndarray) -> list[tuple[int, int]]:
+    """Ranges of pictures, each of one picture or of few enough pairs. `pair_start` is that of each picture's first splat, and of none's."""
+    groups, first, pictures = [], 0, len(pair_start) - 1
     for last in range(1, pictures + 1):
         if last == pictures or pair_start[last + 1] - pair_start[first] > _PAIRS_AT_ONCE:
             groups.append((first, last))
