@@ -13,6 +13,7 @@ from PIL import Image
 from bunraku.errors import BadValue, FileProblem, SkeletonMismatch
 from bunraku.files.image import save_picture
 from bunraku.geometry.colour import to_linear, to_srgb
+from bunraku.geometry.mesh import Material, Mesh
 from bunraku.kinematics.forward import forward_kinematics
 from bunraku.kinematics.library import skeleton
 from bunraku.kinematics.motion import Motion, rest_motion
@@ -21,7 +22,9 @@ from bunraku.math.rotations import quat_multiply, yaw_quat
 from bunraku.picture.shade import _grid_spacing
 from bunraku.picture.sheet import contact_sheet
 from bunraku.picture.view import framing
+from bunraku.rig.character import Character
 from bunraku.rig.mannequin import mannequin
+from bunraku.rig.rig import rig_for
 
 BODY = skeleton("smplx22")
 SIZE = (160, 200)
@@ -132,10 +135,6 @@ def test_tiles_lie_in_rows_of_at_most_four() -> None:
 def test_textures_and_colours_reach_the_picture() -> None:
     import io
 
-    from bunraku.geometry.mesh import Material, Mesh
-    from bunraku.rig.character import Character
-    from bunraku.rig.rig import rig_for
-
     texture = Image.new("RGB", (2, 1))
     texture.putpixel((0, 0), (0, 200, 0))
     texture.putpixel((1, 0), (200, 0, 200))
@@ -189,3 +188,15 @@ def test_pictures_are_saved_and_nothing_else(tmp_path: Path) -> None:
     with pytest.raises(FileProblem, match=r"\.png"):
         save_picture(motion, tmp_path / "a.gif")
     assert [path.name for path in tmp_path.iterdir()] == ["a b.png"]
+
+
+def test_a_texture_that_cannot_be_read_is_said_and_its_base_colour_shown() -> None:
+    one = Skeleton(name="one", joints=("root",), parents=(-1,), offsets=torch.zeros(1, 3))
+    corners = torch.tensor([[-0.5, 0.0, 0.0], [0.5, 0.0, 0.0], [0.5, 1.0, 0.0], [-0.5, 1.0, 0.0]])
+    material = Material(name="skin", base_color=(0.0, 1.0, 0.0, 1.0), image=b"junk")
+    mesh = Mesh(vertices=corners, faces=torch.tensor([[0, 1, 2], [0, 2, 3]]), uvs=torch.rand(4, 2), materials=(material,))
+    board = Character(name="board", mesh=mesh, rig=rig_for(one, torch.ones(4, 1)))
+    with pytest.warns(UserWarning, match="'skin' cannot be read"):
+        image = pixels(contact_sheet(rest_motion(one), board, 1, (100, 100), "front"))
+    red, green, blue = image[50, 50]
+    assert green > 1.5 * max(red, blue)

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass
 
 import numpy as np
 from jaxtyping import Float, Int, UInt8
-from PIL import Image
 
 from bunraku.geometry.colour import to_linear
 from bunraku.geometry.mesh import Mesh
 from bunraku.geometry.raster import Hits
+from bunraku.geometry.texture import decode_image
 from bunraku.rig.proportions import Body
 
 SIDE_COLOURS = {"left": (0.78, 0.22, 0.09), "right": (0.06, 0.27, 0.55), "trunk": (0.36, 0.35, 0.33)}  # linear RGB
@@ -63,9 +62,10 @@ class Surface:
 def surface_of(mesh: Mesh) -> Surface:
     number = np.zeros(len(mesh.faces), dtype=np.int64) if mesh.face_materials is None else mesh.face_materials.numpy()
     base = np.array([material.base_color[:3] for material in mesh.materials] or [(0.6, 0.6, 0.6)])
-    textured = [i for i, material in enumerate(mesh.materials) if material.image is not None and mesh.uvs is not None]
+    given = {i: material for i, material in enumerate(mesh.materials) if material.image is not None and mesh.uvs is not None}
+    images = {i: pixels for i, material in given.items() if (pixels := decode_image(material.image or b"", material.name)) is not None}
     image_of = np.full(len(base), -1)
-    image_of[textured] = np.arange(len(textured))
+    image_of[list(images)] = np.arange(len(images))
     return Surface(
         faces=mesh.faces.numpy(),
         face_colours=base[number],
@@ -73,7 +73,7 @@ def surface_of(mesh: Mesh) -> Surface:
         vertex_colours=None if mesh.colours is None else mesh.colours.double().numpy(),
         uvs=None if mesh.uvs is None else mesh.uvs.double().numpy(),
         face_images=image_of[number],
-        images=tuple(np.asarray(Image.open(io.BytesIO(mesh.materials[i].image or b"")).convert("RGB")) for i in textured),
+        images=tuple(images.values()),
     )
 
 
