@@ -22,7 +22,7 @@ _GROUND = 0.07  # of the height
 _MEET = 0.5  # of their height: two ends whose pass is lower are ends of one way through the body
 _STANDING = 4.0  # cost of a pair that stands on the ground and is no leg …
 _LEG, _TOE = 0.04, 0.3  # … if it is this long, measured by the longest way and by the legs there are
-_FOOT, _FOOT_GIVE, _FOOT_MOST = 0.12, 0.2, 1.5  # of a leg: how far its tip usually lies ahead of the shin, the spread, and the most that counts
+_FOOT, _FOOT_GIVE, _FOOT_MOST = 0.2, 0.2, 3.4  # of a leg: how far its tip usually lies ahead of the shin, the spread, and the most that counts
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -169,6 +169,7 @@ def _reasons(template: Template, land: Landscape, limbs: Mapping[str, Limb], fac
             yield f"{kind.name} grows", (_angle(from_there, kind.grows[1:]) / kind.grows_spread) ** 2
         if kind.stands:
             yield f"{kind.name} stands", ((limb.tip[1] - low) / height / _GROUND) ** 2
+        if kind.toes:
             yield f"{kind.name} toes", min(((_toes(land, limb) * facing - _FOOT) / _FOOT_GIVE) ** 2, _FOOT_MOST)
         if kind.height is not None:
             yield f"{kind.name} height", (((limb.tip[1] - low) / height - kind.height[0]) / kind.height[1]) ** 2

@@ -140,10 +140,9 @@ def _notes(found: _Found, volume: Volume, chosen: bool, scores: Mapping[str, flo
         beside = f"; next best: {second[0]}, {scores[second[0]]:.0%}" if second else ""
         notes.append(f"chose the template {kind.name} ({kind.title}), {scores[kind.name]:.0%} sure{beside}")
     if ahead[2] < 0.98:
-        axis = {0: "X", 2: "Z"}[int(np.abs(ahead).argmax())]
-        sign = "+" if ahead.sum() > 0 else "−"
-        about = "" if np.abs(ahead).max() > 0.999 else "about "
-        notes.append(f"the body seems to face {about}{sign}{axis}, not +Z; left and right are its own")
+        axis = ("−" if ahead.sum() < 0 else "+") + {0: "X", 2: "Z"}[int(np.abs(ahead).argmax())]
+        where = axis if np.abs(ahead).max() > 0.999 else f"{np.degrees(np.arctan2(ahead[0], ahead[2])):.0f}° from +Z towards +X"
+        notes.append(f"the body seems to face {where}, not +Z; left and right are its own")
     if found.whole:
         notes.append("left and right differ too much to stand for each other; each side was fitted by itself")
     if volume.leaked:

@@ -158,10 +158,10 @@ def both_sides(volume: Volume, x: float) -> tuple[Volume, float]:
     """What the volume and its mirror image in the plane at `x` share (what one hand holds is gone), and how much of the volume that is."""
     mirrored = volume.points * (-1, 1, 1) + (2 * x, 0, 0)
     cells = np.rint((mirrored - volume.origin) / volume.cell).astype(int)
-    valid = ((cells >= 0) & (cells < volume.inside.shape)).all(1)
-    grown = np.asarray(ndimage.binary_dilation(volume.inside))  # half a cell of offset must not eat thin limbs
+    valid = np.flatnonzero(((cells >= 0) & (cells < volume.inside.shape)).all(1))
+    grown = np.asarray(ndimage.binary_dilation(volume.inside), dtype=bool)  # half a cell of offset must not eat thin limbs
     shared = np.zeros_like(volume.inside)
-    mine = volume.cells[valid][grown[tuple(cells[valid].T)]]
+    mine = volume.cells[valid[grown[tuple(cells[valid].T)]]]
     shared[tuple(mine.T)] = True
     label, count = parts(shared)
     if count > 1:

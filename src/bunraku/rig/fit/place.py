@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise, product
 
@@ -88,17 +89,21 @@ def _on_plane(points: Float[np.ndarray, "*batch 3"], land: Landscape) -> Float[n
     return points * (0, 1, 1) + (land.x, 0, 0) if land.symmetric else points
 
 
-def _anchor(land: Landscape, embedding: Embedding, names: tuple[str, ...]) -> Float[np.ndarray, "3"]:
+def _anchor(land: Landscape, embedding: Embedding, names: tuple[str, ...], lines: Mapping[str, tuple[Line, ...]]) -> Float[np.ndarray, "3"]:
     """Where the first of these limbs that is there parts from the body; the body's middle without any."""
-    limb = next((embedding.limbs[name] for name in names if name in embedding.limbs), None)
-    if limb is None:
+    name = next((name for name in names if name in embedding.limbs), None)
+    if name is None:
         return land.volume.points[land.middle]
-    return limb.start * (0, 1, 1) + (land.x, 0, 0) if limb.kind.pair else limb.start
+    limb = embedding.limbs[name]
+    if not limb.kind.pair:
+        return limb.start
+    start = limb.start if limb.kind.stands else np.mean([line.at(0.0) for line in lines[name]], axis=0)  # legs part lower than they begin
+    return start * (0, 1, 1) + (land.x, 0, 0)
 
 
-def trunk_line(land: Landscape, embedding: Embedding) -> Line:
+def trunk_line(land: Landscape, embedding: Embedding, lines: Mapping[str, tuple[Line, ...]]) -> Line:
     """From between the limbs at which the trunk begins to those at which it ends, through the centroids of its cross-sections."""
-    first, last = (_on_plane(_anchor(land, embedding, names), land) for names in embedding.template.trunk)
+    first, last = (_on_plane(_anchor(land, embedding, names, lines), land) for names in embedding.template.trunk)
     axis = last - first
     length = float(np.linalg.norm(axis))
     axis = axis / max(length, 1e-12)
@@ -118,12 +123,13 @@ def trunk_line(land: Landscape, embedding: Embedding) -> Line:
 
 def joint_places(land: Landscape, embedding: Embedding) -> dict[str, Float[np.ndarray, "3"]]:
     """Every joint of the template whose limb is there, by name; pairs as left_… and right_…."""
-    trunk = trunk_line(land, embedding)
+    lines = {name: limb_lines(land, limb) for name, limb in embedding.limbs.items()}
+    trunk = trunk_line(land, embedding, lines)
     joints = embedding.template.joints
     found = {joint.name: _on_trunk(trunk, joint.at, joint.up) for joint in joints if joint.on == "trunk"}
-    for limb in embedding.limbs.values():
-        kinds = [joint for joint in joints if joint.on == limb.kind.name]
-        for line, side in zip(limb_lines(land, limb), SIDES, strict=False):
+    for name in embedding.limbs:
+        kinds = [joint for joint in joints if joint.on == name]
+        for line, side in zip(lines[name], SIDES, strict=False):
             for joint, place in zip(kinds, _along(line, trunk, kinds, embedding.facing), strict=True):
                 found[joint.name.replace("{side}", side)] = place
     return found

@@ -27,6 +27,7 @@ class LimbKind:
     grows: tuple[str, float, float, float] | None = None  # from where another limb parts, in which direction this one parts
     grows_spread: float = 35.0
     stands: bool = False  # its tip is on the ground
+    toes: bool = False  # its tip lies ahead of the rest
     height: tuple[float, float] | None = None  # of its tip as a share of the body's: usual, spread
     reach: tuple[float, float] | None = None  # length in units of all limbs' mean length: usual, spread (of its logarithm)
     behind: str | None = None  # its tip lies behind that limb's
