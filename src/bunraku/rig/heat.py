@@ -97,7 +97,8 @@ def _report(welded: Welded, weights: Float[np.ndarray, "V B"], sources: Sources 
         loose=len(welded.points) - len(np.unique(welded.faces)),
         turned_faces=0 if sources is None else sources.turned,
         warmed=0 if sources is None else int(sources.warmed.sum()),
-        blind_shells=0 if sources is None else int(sources.blind.sum()),
+        carried_shells=0 if sources is None or not sources.holds.any() else int((~sources.holds).sum()),
+        boneless=sources is None or not sources.holds.any(),
         idle_bones=tuple(np.flatnonzero(strongest == 0).tolist()),
     )
 

@@ -15,8 +15,9 @@ class HeatReport:
     doubled_faces: int
     turned_faces: int  # listed the other way round than their neighbours, or inside out
     loose: int  # points that belong to no face
-    warmed: int  # points that see their closest bone
-    blind_shells: int  # shells that see no bone
+    warmed: int  # points that take heat from a bone
+    carried_shells: int  # shells that hold no bone and follow the skin next to them
+    boneless: bool  # no shell holds a bone: each follows its nearest one
     idle_bones: tuple[int, ...]  # bones that are nowhere the strongest
 
     @property
@@ -28,6 +29,7 @@ class HeatReport:
             f"{self.doubled_faces} faces repeat another one and were counted once": self.doubled_faces,
             f"{self.turned_faces} faces looked inwards and were turned for the solve": self.turned_faces,
             f"{self.loose} points belong to no face and follow the nearest skin": self.loose,
-            f"{self.blind_shells} of {self.shells} pieces see no bone": self.blind_shells,
+            f"{self.carried_shells} of {self.shells} pieces hold no bone and follow the skin next to them": self.carried_shells,
+            "no piece of the mesh holds a bone, so each follows the bone nearest to it; is the skeleton inside the mesh?": self.boneless,
         }
         return tuple(line for line, count in said.items() if count)

@@ -14,6 +14,7 @@ from bunraku.geometry.visibility import Occluder
 from bunraku.rig.nearest_bones import Nearest, nearest_bones
 
 _CONDUCTION = 4.0  # c, as fitted to Blender's weights; Pinocchio's 1 is 3 here, where L has half cotangents and M thirds of the faces' areas
+_HOLDING = 0.1  # of a shell's points must see their closest bone straight below them: then the bone is inside
 _CLOSEST = 1e-4  # of the mesh's size: a bone on the skin is taken to be this far away
 
 
@@ -23,8 +24,8 @@ class Sources:
 
     heat: csr_matrix
     lent: csr_matrix | None
-    warmed: Bool[np.ndarray, " P"]  # sees its closest bone
-    blind: Bool[np.ndarray, " S"]  # shells that see none
+    warmed: Bool[np.ndarray, " P"]  # takes heat from a bone
+    holds: Bool[np.ndarray, " S"]  # shells that have a bone inside
     turned: int  # faces that were listed the other way round than their neighbours, or than their piece should be
 
     @property
@@ -41,27 +42,34 @@ def heat_sources(
     tails: Float[np.ndarray, "B 3"],
     shell: Int[np.ndarray, " P"],
 ) -> Sources:
-    """Every shell gets heat: from the bones it sees, else from the skin nearest to it that sees one, else from its nearest bone."""
+    """Every shell gets heat: from the bones it holds; without one from the nearest skin that has one; if none has, from its nearest bone.
+
+    A sword sees the foot below it, an eye sees the nose: what a bone does not run through is carried by its neighbour.
+    """
     occluder = Occluder(points, faces)
     turned = turned_outward(points, faces, occluder)
     a, b, c = np.moveaxis(points[faces], 1, 0)
     outward = np.cross(b - a, c - a)
     outward *= (np.where(turned, -1, 1) / np.linalg.norm(outward, axis=1))[:, None]
-    near = nearest_bones(points, _vertex_normals(len(points), faces, outward), heads, tails)
-    seen = ~occluder.entered(points[near.points], near.places, outward)
+    normals = _vertex_normals(len(points), faces, outward)
+    near = nearest_bones(points, normals, heads, tails)
+    starts = points[near.points]
+    seen = ~occluder.entered(starts, near.places, outward)
+    below = np.einsum("nd,nd->n", starts - near.places, normals[near.points]) > 0
+    wrapped = np.zeros(len(points), bool)
+    wrapped[near.points[seen & below & ~occluder.blocked(starts, near.places)]] = True
+    holds = np.bincount(shell, wrapped) > _HOLDING * np.bincount(shell)
+    lent = None
+    if not holds.any():
+        seen |= _nearest_of_each_shell(near, shell)
+    elif not holds.all():
+        seen &= holds[shell[near.points]]
+        lent = _from_skin(points, np.flatnonzero(~holds[shell]), np.flatnonzero(holds[shell]))
     warmed = np.zeros(len(points), bool)
     warmed[near.points[seen]] = True
-    sees = np.zeros(shell.max(initial=-1) + 1, bool)
-    sees[shell[warmed]] = True
-    blind = ~sees[shell]
-    lent = None
-    if not sees.any():
-        seen |= _nearest_of_each_shell(near, shell)
-    elif blind.any():
-        lent = _from_skin(points, np.flatnonzero(blind), np.flatnonzero(~blind))
     power = _CONDUCTION / np.maximum(near.distances, _CLOSEST) ** 2
     heat = csr_matrix((power[seen], (near.points[seen], near.bones[seen])), shape=(len(points), len(heads)))
-    return Sources(heat=heat, lent=lent, warmed=warmed, blind=~sees, turned=int(turned.sum()))
+    return Sources(heat=heat, lent=lent, warmed=warmed, holds=holds, turned=int(turned.sum()))
 
 
 def _vertex_normals(points: int, faces: Int[np.ndarray, "S 3"], outward: Float[np.ndarray, "S 3"]) -> Float[np.ndarray, "P 3"]:
