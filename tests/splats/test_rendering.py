@@ -55,6 +55,11 @@ def test_numbers_that_are_none_are_named(backend: Any) -> None:
     T[0, 3] = math.inf
     with pytest.raises(BadValue, match="T_world_camera"):
         render(splats, replace(camera, T_world_camera=T), backend)
+    for row, column, value in ((0, 0, 0.0), (1, 1, -5.0), (0, 1, 2.0)):
+        K = camera.K.clone()
+        K[row, column] = value
+        with pytest.raises(BadValue, match="focal lengths above 0"):
+            render(splats, replace(camera, K=K), backend)
     with pytest.raises(BadValue, match="Is their unit the metre"):
         render(replace(splats, factors=1e6 * splats.factors), camera, backend)
     with pytest.raises(BadValue, match="Is their unit the metre"):

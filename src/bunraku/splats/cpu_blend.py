@@ -16,7 +16,7 @@ from bunraku.splats.cpu_projection import TILE
 _f, _u = np.float32, np.uint64
 _PIXELS = TILE * TILE
 _L1, _L2, _L3, _L4, _L5, _L6, _L7, _L8, _L9 = (_u(layer * _PIXELS) for layer in range(1, 10))
-_ZERO, _ONE, _TWO, _HALF, _NONE = _f(0), _f(1), _f(2), _f(0.5), _f(-1)
+_ZERO, _ONE, _HALF, _NONE = _f(0), _f(1), _f(0.5), _f(-1)
 _LEAST_ALPHA, _MOST_ALPHA, _LEAST_LIGHT = _f(projection.LEAST_ALPHA), _f(projection.MOST_ALPHA), _f(projection.LEAST_LIGHT)
 _LOOK_EVERY = 8  # entries, whether a tile has any pixel left that is not finished
 

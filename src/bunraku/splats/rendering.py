@@ -50,7 +50,7 @@ class Rendering:
 def render(splats: Splats, camera: Camera, backend: Backend = "auto", settings: RenderSettings | None = None) -> Rendering:
     """Pictures of splats. Frames of the splats and cameras of a batch broadcast: F frames seen by one camera, or by F, are F pictures.
 
-    Gradients reach means, factors, opacities, colours and the camera's pose. `backend`: "cpu" (numba, float32), "gsplat" (CUDA), "torch" (any
+    Gradients reach means, factors, opacities, colours and the camera's pose, not its lens. `backend`: "cpu" (numba, float32), "gsplat" (CUDA), "torch" (any
     device and precision, slow), or "auto", the fastest that fits.
     """
     settings = settings or RenderSettings()
@@ -113,3 +113,6 @@ def _require_numbers(splats: Splats, camera: Camera) -> None:
             raise BadValue(f"{name} {where} is {float(value[where])}: not a finite number. Look for what diverged or was divided by zero before rendering.")
         if largest > _LARGEST.get(name, math.inf):
             raise BadValue(f"splats have {name} of up to {largest:.3g} m; {_LARGEST[name]:g} m can be drawn. Is their unit the metre?")
+    K = camera.K.detach().cpu()
+    if not (K[0, 0] > 0 and K[1, 1] > 0 and K[0, 1] == 0):
+        raise BadValue(f"a camera has the lens K = {K.tolist()}; focal lengths above 0 on its diagonal and no skew are needed. Use Camera.look_at.")
