@@ -32,6 +32,9 @@ _ROUND = 0.6  # a cell's narrow side counts as at least this share of its mean s
 _FLATNESS = 0.08  # half thickness of a disc, of the spacing
 _INSET = 0.8  # of the spacing: how far below the surface discs lie, so that their soft rims end where the surface does
 _DEEPEST = 0.45  # of the body's thickness there: discs of a thin sheet stay on their own side
+_NEIGHBOURS, _NEARBY = 9, 2.2  # the disc itself and those around it; within so many spacings
+_OTHER_SIDE = -0.2  # cosine of the angle between normals
+_THIN = 2.0  # [spacing]
 _JUST_INSIDE = 1e-3  # of the spacing
 _OPACITY = 0.92
 
@@ -57,8 +60,7 @@ def seed_splats(mesh: Mesh, appearance: Appearance, count: int = COUNT, seed: in
         raise BadValue(f"{count} splats cannot cover a character; ask for 1 to {MOST_SPLATS:,}, such as {COUNT:,}.")
     samples = _sample(mesh, appearance, count * _SAMPLES, seed)
     cell = _cells(samples, count)
-    inset = np.minimum(_INSET * samples.spacing, _DEEPEST * _thickness(samples, cell, mesh))
-    return _discs(samples, cell, inset)
+    return _discs(samples, cell, _thickness(samples, cell, mesh))
 
 
 def spacing_of(mesh: Mesh, count: int) -> float:
@@ -111,7 +113,26 @@ def _thickness(samples: Samples, cell: Int[np.ndarray, " S"], mesh: Mesh) -> Flo
     return np.where(far < 1e30, far / scale, np.inf)
 
 
-def _discs(samples: Samples, cell: Int[np.ndarray, " S"], inset: Float[np.ndarray, " N"]) -> Splats:
+def _inwards(
+    mean: Float[np.ndarray, "N 3"], normal: Float[np.ndarray, "N 3"], thickness: Float[np.ndarray, " N"], spacing: float
+) -> Float[np.ndarray, "N 3"]:
+    """Where a disc moves to lie below the surface [m]: against the mean normal of its neighbours, so that none sticks out over a crease.
+
+    Neighbours on the other side, and thin sheets beside a body, have no say.
+    """
+    from scipy.spatial import KDTree
+
+    distance, near = KDTree(mean).query(mean, k=_NEIGHBOURS)
+    thick = thickness > _THIN * spacing
+    near = near % len(mean)  # where there are fewer than were asked for, their distance is infinite
+    facing = np.einsum("nkc,nc->nk", normal[near], normal) > _OTHER_SIDE
+    asked = facing & (distance < _NEARBY * spacing) & thick[near] & thick[:, None]
+    asked[:, 0] = True
+    smooth = (normal[near] * asked[:, :, None]).sum(1) / asked.sum(1, keepdims=True)
+    return -np.minimum(_INSET * spacing, _DEEPEST * thickness)[:, None] * smooth
+
+
+def _discs(samples: Samples, cell: Int[np.ndarray, " S"], thickness: Float[np.ndarray, " N"]) -> Splats:
     """One flat ellipse per cell: the tangent plane's two principal axes of its samples, and its normal."""
     spacing, mean = samples.spacing, _means(samples.p_world, cell)
     axes = _frames(_means(samples.normal, cell))
@@ -124,7 +145,7 @@ def _discs(samples: Samples, cell: Int[np.ndarray, " S"], inset: Float[np.ndarra
     factors = spacing * np.concatenate([tangents, _FLATNESS * axes[:, :, 2:]], axis=2)
     colour = _means(samples.colour, cell)
     return Splats(
-        means=torch.from_numpy(mean - inset[:, None] * axes[:, :, 2]).float(),
+        means=torch.from_numpy(mean + _inwards(mean, axes[:, :, 2], thickness, spacing)).float(),
         factors=torch.from_numpy(factors).float(),
         opacity_logits=torch.full((len(mean),), math.log(_OPACITY / (1 - _OPACITY))),
         sh=sh_from_color(torch.from_numpy(colour).float()),
