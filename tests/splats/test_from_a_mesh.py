@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 
+import bunraku
 from bunraku.errors import BadValue
 from bunraku.geometry.mesh import Material, Mesh
 from bunraku.splats import from_mesh
@@ -60,3 +62,12 @@ def test_a_broken_texture_is_said_once() -> None:
     with pytest.warns(UserWarning, match="'skin' cannot be read") as told:
         from_mesh(skin, views=2, count=20, iterations=1)
     assert len(told) == 1
+
+
+def test_the_doors_of_the_package(tmp_path: Path) -> None:
+    body = puppet()
+    splats = bunraku.splats_of(body, views=0, count=60)
+    bunraku.save_splats(splats, tmp_path / "puppet.ply")
+    torch.testing.assert_close(bunraku.load_splats(tmp_path / "puppet.ply").means, splats.means)
+    bunraku.save_character(body, tmp_path / "puppet.glb")
+    assert len(bunraku.splats_of(tmp_path / "puppet.glb", views=0, count=60)) == len(splats)
