@@ -24,6 +24,14 @@ def test_the_unit_does_not_matter(scale: float, shift: float) -> None:
     torch.testing.assert_close(scaled.factors.norm(dim=(1, 2)) / scale, plain.factors.norm(dim=(1, 2)), atol=3e-3, rtol=0)
 
 
+def test_vertices_without_faces_do_not_matter() -> None:
+    body = puppet().mesh
+    more = replace(body, vertices=torch.cat([body.vertices, torch.full((1, 3), 1e6)]))
+    plain, strayed = (from_mesh(mesh, views=2, count=50, iterations=2) for mesh in (body, more))
+    assert torch.equal(plain.means, strayed.means)
+    assert torch.equal(plain.sh, strayed.sh)
+
+
 def test_progress_grows_to_one() -> None:
     told: list[float] = []
     from_mesh(puppet(), views=3, count=50, iterations=2, on_progress=told.append)

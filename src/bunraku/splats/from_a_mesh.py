@@ -46,13 +46,13 @@ def from_mesh(
         raise BadValue(f"splats cannot be fitted to {views} views; ask for 1 to {_MOST_VIEWS:,}, such as {VIEWS}, or for 0: no fitting.")
     settings = FitSettings(iterations=iterations, seed=seed)
     mesh = body.mesh if isinstance(body, Character) else body
-    middle, radius = _ball(mesh)
+    middle, radius = _ball(_seen(mesh))
     unit = replace(mesh, vertices=((mesh.vertices.detach().double().cpu() - middle) / radius).float())
     appearance = appearance_of(unit)
     splats = seed_splats(unit, appearance, count, seed)
     if views and iterations:
         tell = on_progress or (lambda share: None)
-        cameras = random_views(unit.vertices, views, seed, _PIXELS, _CLOSEST)
+        cameras = random_views(_seen(unit), views, seed, _PIXELS, _CLOSEST)
         targets = []
         for number in range(views):
             targets.append(draw_mesh(unit.vertices, appearance, cameras[number]))
@@ -61,13 +61,18 @@ def from_mesh(
     return replace(splats, means=(splats.means.double() * radius + middle).float(), factors=(splats.factors.double() * radius).float())
 
 
-def _ball(mesh: Mesh) -> tuple[Float[Tensor, "3"], float]:
-    """Where the mesh is and how large [m]; whatever its unit, splats are made and fitted at one size, where nothing is too near or too fine."""
+def _seen(mesh: Mesh) -> Float[Tensor, "U 3"]:
+    """The vertices that have faces: others may lie anywhere."""
     if not len(mesh.faces):
         raise BadValue("the mesh has no faces, so there is no surface to cover with splats; give a mesh with triangles.")
-    used = mesh.vertices.detach().double().cpu()[mesh.faces.cpu().flatten().unique()]
-    middle = (used.amin(0) + used.amax(0)) / 2
-    radius = float((used - middle).norm(dim=1).max())
+    return mesh.vertices.detach().cpu()[mesh.faces.cpu().flatten().unique()]
+
+
+def _ball(vertices: Float[Tensor, "U 3"]) -> tuple[Float[Tensor, "3"], float]:
+    """Where the mesh is and how large [m]; whatever its unit, splats are made and fitted at one size, where nothing is too near or too fine."""
+    places = vertices.double()
+    middle = (places.amin(0) + places.amax(0)) / 2
+    radius = float((places - middle).norm(dim=1).max())
     if not radius > 0:
         raise BadValue("all faces of the mesh lie in one point, so there is no surface to cover with splats; give a mesh with area.")
     return middle, radius
