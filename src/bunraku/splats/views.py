@@ -16,6 +16,7 @@ from bunraku.geometry.zbuffer import rasterise_fast
 from bunraku.splats.camera import FIELD_OF_VIEW, Camera
 
 _SUPERSAMPLING = 3  # squared samples per pixel
+_NEAR = 1e-4  # of the farthest depth: what is nearer to the camera is not drawn
 _MARGIN = 1.05  # the ball around the character, nearest view, over what the picture holds
 
 
@@ -58,8 +59,8 @@ def draw_mesh(vertices: Float[Tensor, "V 3"], appearance: Appearance, camera: Ca
     fine = camera.resized(camera.width * _SUPERSAMPLING, camera.height * _SUPERSAMPLING)
     p_pixel, depth = fine.project(vertices.double().to(fine.T_world_camera.dtype))
     p_image = torch.cat([p_pixel, depth[:, None]], dim=-1).double().numpy()
-    reach = float(depth.max())
-    hits = rasterise_fast(p_image, appearance.faces, fine.width, fine.height, near=1e-4 * reach)
+    far = p_image[appearance.faces.ravel(), 2].max(initial=0)
+    hits = rasterise_fast(p_image, appearance.faces, fine.width, fine.height, near=_NEAR * far)
     area = (hits.depth * _SUPERSAMPLING / float(fine.K[0, 0])) ** 2
     row, column = np.divmod(hits.pixel, fine.width)
     pixel = row // _SUPERSAMPLING * camera.width + column // _SUPERSAMPLING
