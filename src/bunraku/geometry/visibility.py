@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
 _CLEAR = 1e-4  # of a unit box: how far a segment must be from its ends before a hit counts; a vertex touches its own faces
 _STEP = 1e-5  # of a unit box: how far behind a hit the search goes on
 _FACING = 1e-6  # a face seen this much edge-on is passed by
+_FAR = 4.0  # of a unit box: out of it from anywhere inside
 _LAYERS = 64  # faces that a segment may pass through before it is given up as blocked
 
 
@@ -29,15 +32,34 @@ class Occluder:
     def entered(self, start: Float[np.ndarray, "N 3"], end: Float[np.ndarray, "N 3"], outward: Float[np.ndarray, "S 3"]) -> Bool[np.ndarray, " N"]:
         """Does the way from start to end go into the body from outside? Faces that it leaves through do not count. `outward`: normals of the faces."""
         origin, way, reach = _between(start, end)
+        return self._meets(origin, way, reach, lambda rays, faces: np.einsum("nd,nd->n", outward[faces], way[rays]) < -_FACING)
+
+    def surrounded(
+        self, start: Float[np.ndarray, "N 3"], end: Float[np.ndarray, "N 3"], shell: Int[np.ndarray, " N"], of_face: Int[np.ndarray, " S"]
+    ) -> Bool[np.ndarray, " N"]:
+        """Does the ray that goes on behind `end` meet the shell that `start` belongs to?"""
+        way = _between(start, end)[1]
+        origin, reach = end.astype(np.float32), np.full(len(end), _FAR, np.float32)
+        return self._meets(origin, way, reach, lambda rays, faces: of_face[faces] == shell[rays])
+
+    def _meets(
+        self,
+        origin: Float[np.ndarray, "N 3"],
+        way: Float[np.ndarray, "N 3"],
+        reach: Float[np.ndarray, " N"],
+        wanted: Callable[[Int[np.ndarray, " M"], Int[np.ndarray, " M"]], Bool[np.ndarray, " M"]],
+    ) -> Bool[np.ndarray, " N"]:
+        """Which rays meet a wanted face, whatever they pass before it. One that passes very many faces is taken to."""
+        origin, reach = origin.copy(), reach.copy()
         found = np.zeros(len(origin), bool)
         waiting = np.flatnonzero(reach > 0)
         for _ in range(_LAYERS):
             hit = self._scene.run(origin[waiting], way[waiting], dists=reach[waiting], output=True)
             met = hit["primID"] >= 0
             waiting, face, far = waiting[met], hit["primID"][met], hit["tfar"][met]
-            against = np.einsum("nd,nd->n", outward[face], way[waiting]) < -_FACING
-            found[waiting[against]] = True
-            waiting, far = waiting[~against], far[~against] + np.float32(_STEP)
+            good = wanted(waiting, face)
+            found[waiting[good]] = True
+            waiting, far = waiting[~good], far[~good] + np.float32(_STEP)
             origin[waiting] += far[:, None] * way[waiting]
             reach[waiting] -= far
             waiting = waiting[reach[waiting] > 0]

@@ -14,7 +14,7 @@ from bunraku.geometry.visibility import Occluder
 from bunraku.rig.nearest_bones import Nearest, nearest_bones
 
 _CONDUCTION = 4.0  # c, as fitted to Blender's weights; Pinocchio's 1 is 3 here, where L has half cotangents and M thirds of the faces' areas
-_HOLDING = 0.1  # of a shell's points must see their closest bone straight below them: then the bone is inside
+_HOLDING = 0.05  # of a shell's points must have their closest bone below them and their shell behind it: then the bone is inside
 _CLOSEST = 1e-4  # of the mesh's size: a bone on the skin is taken to be this far away
 
 
@@ -56,8 +56,10 @@ def heat_sources(
     starts = points[near.points]
     seen = ~occluder.entered(starts, near.places, outward)
     below = np.einsum("nd,nd->n", starts - near.places, normals[near.points]) > 0
+    inside = seen & below
+    inside[inside] = occluder.surrounded(starts[inside], near.places[inside], shell[near.points[inside]], shell[faces[:, 0]])
     wrapped = np.zeros(len(points), bool)
-    wrapped[near.points[seen & below & ~occluder.blocked(starts, near.places)]] = True
+    wrapped[near.points[inside]] = True
     holds = np.bincount(shell, wrapped) > _HOLDING * np.bincount(shell)
     lent = None
     if not holds.any():
