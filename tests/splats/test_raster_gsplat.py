@@ -13,6 +13,8 @@ import torch
 from torch import Tensor
 
 from bunraku.splats import Camera, Splats, random_splats, raster_gsplat
+from bunraku.splats.harmonics import basis
+from bunraku.splats.projection import project
 from bunraku.splats.raster_gsplat import rasterise_splats
 from bunraku.splats.raster_torch import rasterise_splats as specified
 from tests.splats.scenes import SCENES, assert_same, before, outcome
@@ -72,6 +74,23 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         raster_gsplat.why_not.cache_clear()
         assert sentence in str(raster_gsplat.why_not())
     raster_gsplat.why_not.cache_clear()
+
+
+@pytest.mark.oracle
+def test_harmonics_and_ellipses_are_those_of_gsplat() -> None:
+    """Against gsplat's own formulas in torch, which need no card."""
+    theirs = pytest.importorskip("gsplat.cuda._torch_impl")
+    splats, camera = random_splats(200, 0, degree=3).to(dtype=torch.float64), before((0.2, 0.1, 1.2)).to(dtype=torch.float64)
+    direction = torch.nn.functional.normalize(torch.randn(50, 3, dtype=torch.float64), dim=-1)
+    torch.testing.assert_close(basis(direction, 3), theirs._eval_sh_bases_fast(16, direction))
+    p_camera, covariances = theirs._world_to_cam(splats.means, splats.covariances, camera.T_camera_world[None])
+    p_pixel, flat = theirs._persp_proj(p_camera, covariances, camera.K[None], camera.width, camera.height)
+    ours, seen = project(splats, camera, near=0.01, blur=0.3), p_camera[0, :, 2] > 0.01
+    root = torch.zeros(200, 2, 2, dtype=torch.float64)
+    root[:, 0, 0], root[:, 0, 1], root[:, 1, 1] = ours.root[0].unbind(-1)
+    covariance = flat[0] + 0.3 * torch.eye(2, dtype=torch.float64)
+    torch.testing.assert_close(ours.p_pixel[0, seen], p_pixel[0, seen])
+    torch.testing.assert_close((root.transpose(-1, -2) @ root)[seen], torch.linalg.inv(covariance)[seen])
 
 
 @pytest.mark.skipif(not torch.cuda.is_available() or find_spec("gsplat") is None, reason="needs CUDA and gsplat")
