@@ -20,6 +20,7 @@ _MOST_PAIRS, _MOST_MIDDLES = 7, 6
 _UNEXPLAINED = 0.16  # of the longest way: an end this long that is no limb costs 1
 _GROUND = 0.07  # of the height
 _MEET = 0.5  # of their height: two ends whose pass is lower are ends of one way through the body
+_TOUCH = 0.035  # of the height: an end as low as this stands on the ground
 _STANDING = 4.0  # cost of a pair that stands on the ground and is no leg …
 _LEG, _TOE = 0.04, 0.3  # … if it is this long, measured by the longest way and by the legs there are
 _FOOT, _FOOT_GIVE, _FOOT_MOST = 0.2, 0.2, 3.4  # of a leg: how far its tip usually lies ahead of the shin, the spread, and the most that counts
@@ -76,11 +77,12 @@ def embed(template: Template, land: Landscape, facing: int = 1) -> Embedding | N
 def _ends(land: Landscape, facing: int) -> tuple[list[_End], list[_End]]:
     pairs, middles = [], []
     for i, peak in enumerate(land.peaks):
-        if peak.twin == i:
+        if peak.twin == i or not land.symmetric:
             middles.append(_End(i, None, True))
-        elif facing * (peak.tip[0] - land.peaks[peak.twin].tip[0]) > 0:
+        if peak.twin != i and facing * (peak.tip[0] - land.peaks[peak.twin].tip[0]) > 0:
             pairs.append(_End(i, peak.twin, False))
-            middles.append(_End(i, peak.twin, True))
+            if land.symmetric:
+                middles.append(_End(i, peak.twin, True))
     return pairs[:_MOST_PAIRS], middles[: _MOST_MIDDLES + 2]
 
 
@@ -89,7 +91,8 @@ def _choices(template: Template, land: Landscape, facing: int, pairs: list[_End]
     single = [limb for limb in template.limbs if not limb.pair]
     ordered = [chosen for chosen in _assignments(paired, pairs) if _in_order(paired, chosen, land, facing)]
     for some, others in product(ordered, _assignments(single, middles)):
-        yield {**some, **others}
+        if not template.some or not set(template.some).isdisjoint(some.keys() | others.keys()):
+            yield {**some, **others}
 
 
 def _in_order(kinds: list[LimbKind], chosen: dict[str, _End], land: Landscape, facing: int) -> bool:
@@ -146,7 +149,7 @@ def _limb(kind: LimbKind, land: Landscape, end: _End, others: list[int]) -> Limb
     if end.right is not None:
         starts[1], tips[1] = starts[1] * fold[0] + fold[1], tips[1] * fold[0] + fold[1]
     start, tip = np.mean(starts, axis=0), np.mean(tips, axis=0)
-    if end.middle:
+    if end.middle and land.symmetric:
         start[0] = tip[0] = land.x
     return Limb(kind=kind, peaks=end.peaks, level=level, start=start, tip=tip, length=height - level)
 
@@ -182,7 +185,7 @@ def _reasons(template: Template, land: Landscape, limbs: Mapping[str, Limb], fac
             rest = peak.height - max((float(land.passes[i, other]) for other in used), default=0.0)
             share = 0.5 if peak.twin != i else 1.0  # a pair counts once
             yield f"end {i} unexplained", share * (rest / longest / _UNEXPLAINED) ** 2
-            if peak.twin != i and peak.tip[1] - low < _GROUND * height and rest > max(_LEG * longest, _TOE * mean_leg):
+            if peak.twin != i and peak.tip[1] - low < _TOUCH * height and rest > max(_LEG * longest, _TOE * mean_leg):
                 yield f"end {i} stands", _STANDING / 2
     yield "rare", template.prior
     if template.slender is not None:

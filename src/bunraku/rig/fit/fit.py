@@ -16,7 +16,7 @@ from bunraku.rig.fit.branches import Landscape, survey
 from bunraku.rig.fit.embed import Embedding, embed
 from bunraku.rig.fit.inside import Volume, both_sides, solid
 from bunraku.rig.fit.place import joint_places
-from bunraku.rig.fit.symmetry import MirrorPlane, mirror_planes
+from bunraku.rig.fit.symmetry import MirrorPlane, lengthwise_planes, mirror_planes
 from bunraku.rig.fit.templates import Template, template_named, templates
 
 _ALIKE = 0.7  # of the volume that must have its mirror image, if one side may stand for the other
@@ -56,16 +56,17 @@ def fit_skeleton(mesh: Mesh, template: str | None = None, on_progress: Callable[
     if not len(faces):
         raise BadValue(f"the mesh has {len(vertices)} vertices and no faces, so it has no inside; give a mesh with triangles.")
     tell("looking for the mirror plane")
+    planes = mirror_planes(vertices, faces)
+    tell("measuring the body")
+    tried = [_try(plane, solid(vertices @ plane.R_body_world.T, faces), kinds) for plane in planes]
+    if all(found.whole for attempt in tried for found in attempt):
+        tried += [_try(plane, solid(vertices @ plane.R_body_world.T, faces), kinds) for plane in lengthwise_planes(vertices, faces)]
     best: dict[str, _Found] = {}
-    volume: Volume | None = None
-    for plane in mirror_planes(vertices, faces):
-        tell("measuring the body")
-        volume = solid(vertices @ plane.R_body_world.T, faces)
-        for found in _try(plane, volume, kinds):
-            name = found.embedding.template.name
-            if name not in best or found.cost < best[name].cost:
-                best[name] = found
-    if not best or volume is None:
+    for found in (found for attempt in tried for found in attempt):
+        name = found.embedding.template.name
+        if name not in best or found.cost < best[name].cost:
+            best[name] = found
+    if not best:
         raise BadValue(f"the body has no ends that could be the limbs of '{kinds[0].name}'; choose another of {', '.join(templates())}, or give a skeleton.")
     tell("placing joints")
     ranked = sorted(best.values(), key=lambda found: found.cost)
@@ -77,7 +78,7 @@ def fit_skeleton(mesh: Mesh, template: str | None = None, on_progress: Callable[
         template=chosen.embedding.template.name,
         confidence=scores[chosen.embedding.template.name],
         scores=scores,
-        notes=tuple(_notes(chosen, volume, template is None, scores)),
+        notes=tuple(_notes(chosen, template is None, scores)),
     )
 
 
@@ -132,7 +133,7 @@ def _skeleton(embedding: Embedding, places: Mapping[str, Float[np.ndarray, "3"]]
     )
 
 
-def _notes(found: _Found, volume: Volume, chosen: bool, scores: Mapping[str, float]) -> list[str]:
+def _notes(found: _Found, chosen: bool, scores: Mapping[str, float]) -> list[str]:
     kind, ahead = found.embedding.template, found.v_world_ahead
     notes = []
     if chosen:
@@ -145,6 +146,7 @@ def _notes(found: _Found, volume: Volume, chosen: bool, scores: Mapping[str, flo
         notes.append(f"the body seems to face {where}, not +Z; left and right are its own")
     if found.whole:
         notes.append("left and right differ too much to stand for each other; each side was fitted by itself")
+    volume = found.land.volume
     if volume.leaked:
         notes.append("the mesh is open; what lies inside it was estimated")
     if volume.left_out:

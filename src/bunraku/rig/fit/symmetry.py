@@ -45,6 +45,16 @@ def mirror_planes(vertices: Float[np.ndarray, "V 3"], faces: Int[np.ndarray, "T 
     return straight + oblique
 
 
+def lengthwise_planes(vertices: Float[np.ndarray, "V 3"], faces: Int[np.ndarray, "T 3"]) -> list[MirrorPlane]:
+    """For bodies that are nobody's mirror image, winding or in motion: planes along ±Z and along their longest side."""
+    points = _spread(vertices[faces])
+    size = float(np.ptp(points, axis=0).max())
+    tree = KDTree(points)
+    level = points[:, [0, 2]] - points[:, [0, 2]].mean(0)
+    across, along = np.linalg.svd(level, full_matrices=False)[2][0]
+    return [_plane(points, tree, size, yaw) for yaw in (0.0, float(np.degrees(np.arctan2(across, along)) % 180))]
+
+
 def _apart(a: float, b: float) -> float:
     return abs((a - b + 90) % 180 - 90)
 

@@ -60,6 +60,7 @@ class Template:
     limbs: tuple[LimbKind, ...]
     joints: tuple[JointKind, ...]
     trunk: tuple[tuple[str, ...], tuple[str, ...]]  # the limbs at which the trunk begins and ends: the first of each that is there
+    some: tuple[str, ...] = ()  # limbs of which at least one must be there
     prior: float = 0.0  # cost of being rarer than others
     slender: tuple[float, float] | None = None  # usual slenderness of the body, and its spread (of the logarithm)
 
@@ -92,6 +93,7 @@ def _read(data: dict) -> Template:
         limbs=limbs,
         joints=tuple(JointKind(**_with_tuples(joint)) for joint in data["joints"]),
         trunk=(tuple(data["trunk"][0]), tuple(data["trunk"][1])),
+        some=tuple(data.get("some", ())),
         prior=data.get("prior", 0.0),
         slender=tuple(slender) if slender else None,
     )
