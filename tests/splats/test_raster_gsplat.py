@@ -73,6 +73,9 @@ def test_what_is_missing_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "gsplat.cuda._backend", backend)
         raster_gsplat.why_not.cache_clear()
         assert sentence in str(raster_gsplat.why_not())
+    monkeypatch.setitem(sys.modules, "gsplat.cuda._backend", None)  # importing it fails
+    raster_gsplat.why_not.cache_clear()
+    assert "cannot build its kernels" in str(raster_gsplat.why_not())
     raster_gsplat.why_not.cache_clear()
 
 

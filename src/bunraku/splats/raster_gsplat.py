@@ -23,8 +23,10 @@ def why_not() -> str | None:
     """What is missing for gsplat to draw on this machine's card, if anything is. Asking builds its kernels."""
     if find_spec("gsplat") is None:
         return "gsplat is not installed; pip install 'bunraku[cuda]'"
-    from gsplat.cuda._backend import _C  # pyright: ignore[reportMissingImports]
-
+    try:
+        from gsplat.cuda._backend import _C  # pyright: ignore[reportMissingImports]
+    except (ImportError, OSError, RuntimeError) as error:
+        return f"gsplat cannot build its kernels ({str(error).splitlines()[0] if str(error) else type(error).__name__}); mend that, or reinstall it"
     return "gsplat finds no CUDA toolkit (nvcc) to build its kernels with; install one, or a build of gsplat that has them" if _C is None else None
 
 
