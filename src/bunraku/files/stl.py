@@ -26,7 +26,7 @@ def load_stl(path: str | os.PathLike[str]) -> Mesh:
     # many binary files begin with the word 'solid' too, so that their length decides
     if claimed >= 0 and len(data) == _HEAD + claimed * _ROW.itemsize:
         corners = _binary(data, claimed)
-    elif data.lstrip()[:5].lower() == b"solid":
+    elif data.lstrip()[:5].lower() == b"solid" and b"vertex" in data.lower():
         corners = _text(data, path)
     elif claimed > 0 and len(data) > _HEAD + claimed * _ROW.itemsize:
         corners = _binary(data, claimed)
