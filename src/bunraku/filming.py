@@ -10,6 +10,7 @@ from typing import TypedDict, Unpack
 import torch
 
 from bunraku.errors import BadValue
+from bunraku.files.formats import require_finite
 from bunraku.files.video import SLOWEST, check_rate, film_suffix, save_film
 from bunraku.film.actors import frames_of, perform
 from bunraku.film.camera_moves import MOVES
@@ -46,7 +47,11 @@ def render_motion(
     **shot: Unpack[Shot],
 ) -> Film:
     """Writes a film or a contact sheet of a motion on a character, or on a body that suits its skeleton. Returns what was filmed."""
+    unknown = set(shot) - set(Shot.__annotations__)
+    if unknown:
+        raise BadValue(f"a film has no '{min(unknown)}'; it has {', '.join(Shot.__annotations__)}.")
     suffix = film_suffix(path)
+    require_finite(motion, "the motion", BadValue)
     camera, tiles = shot.get("camera"), shot.get("frames", 8)
     size = shot.get("size") or (TILE_SIZE if suffix == ".png" else FILM_SIZE)
     check_size(size)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from PIL import Image
 
 import bunraku
 from bunraku.cli import main
+from bunraku.errors import BadValue
 from tests.film.film_bodies import walker
 
 SMALL = ("--size", "48x40")
@@ -81,6 +83,17 @@ def test_python_has_the_same_door(files: Path, tmp_path: Path) -> None:
     assert len(bunraku.render(motion, tmp_path / "b.png", size=(40, 40), frames=2)) == 5
     character = bunraku.load_character(files / "still.glb")
     assert bunraku.render(character, tmp_path / "c.png", size=(40, 40), frames=2).performance.character is character
+
+
+def test_python_says_what_is_wrong(files: Path, tmp_path: Path) -> None:
+    motion = bunraku.load_motion(files / "walk.npz")
+    broken = motion.root_position.clone()
+    broken[2, 1] = float("nan")
+    with pytest.raises(BadValue, match="not finite at frame 2"):
+        bunraku.render(replace(motion, root_position=broken), tmp_path / "a.gif")
+    with pytest.raises(BadValue, match="a film has no 'colour'; it has camera, size"):
+        bunraku.render(motion, tmp_path / "a.gif", colour="red")  # type: ignore[call-arg]
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(

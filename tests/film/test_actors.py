@@ -72,6 +72,11 @@ def test_a_sword_may_go_through_the_ground() -> None:
     assert float(performance.points[..., 1].min()) < -0.3
 
 
+def test_motions_too_far_away_are_refused() -> None:
+    with pytest.raises(BadValue, match="1e\\+06 m away from the origin"):
+        perform(moved([[1e6, 0.5, 0.0]]), cube())
+
+
 def test_a_character_without_faces_cannot_be_seen() -> None:
     bones = cube()
     bare = replace(bones, mesh=replace(bones.mesh, faces=bones.mesh.faces[:0]))

@@ -75,6 +75,12 @@ def test_a_camera_of_your_own_one_or_one_per_frame() -> None:
         film(performance, camera=many[:3])
 
 
+def test_a_camera_that_is_nowhere() -> None:
+    nowhere = Camera(T_world_camera=torch.full((4, 4), torch.nan), K=torch.eye(3), width=40, height=30)
+    with pytest.raises(BadValue, match="not finite"):
+        film(perform(walker(0.2)), camera=nowhere)
+
+
 @pytest.mark.parametrize("inside_of", [0.0, 0.2])
 def test_a_camera_inside_the_body_or_the_ground_sees_something(inside_of: float) -> None:
     performance = perform(walker(0.2))

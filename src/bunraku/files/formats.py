@@ -84,7 +84,7 @@ def load_motion(
     if fps is not None:
         _require_rate(fps, f"'{path}'", BadValue)
     motion = _load(path, suffix, int(clip) if isinstance(clip, str) and clip.isdecimal() else clip, fps, unit, skeleton)
-    _require_finite(motion, f"'{path}'", FormatProblem)
+    require_finite(motion, f"'{path}'", FormatProblem)
     _require_plausible(motion, path)
     return motion
 
@@ -102,7 +102,7 @@ def save_motion(
         raise BadValue(f"'{path}' holds motion without a character; write .glb, .gltf or .usd to keep '{character.name}'.")
     if tpose and suffix != ".bvh":
         raise BadValue(f"'{path}': a T-pose rest can be chosen for .bvh only; other formats keep the skeleton's own rest pose.")
-    _require_finite(motion, "the motion", BadValue)
+    require_finite(motion, "the motion", BadValue)
     _require_rate(motion.fps, "the motion", BadValue)
     return _save(motion, Path(path), suffix, character, clip, tpose)
 
@@ -120,7 +120,7 @@ def save_character(character: Character, path: str | os.PathLike[str], motion: M
     """Writes a character, with a motion as one more animation, named `clip` or after its prompt."""
     suffix = suffix_of(path, "saves", "character")
     if motion is not None:
-        _require_finite(motion, "the motion", BadValue)
+        require_finite(motion, "the motion", BadValue)
         _require_rate(motion.fps, "the motion", BadValue)
     if suffix in _USD:
         from bunraku.files.usd import save_usd_motion
@@ -247,7 +247,8 @@ def _save(motion: Motion, path: Path, suffix: str, character: Character | None, 
     return {}
 
 
-def _require_finite(motion: Motion, what: str, problem: type[FormatProblem] | type[BadValue]) -> None:
+def require_finite(motion: Motion, what: str, problem: type[FormatProblem] | type[BadValue]) -> None:
+    """Raises if a number in the motion is none, and says where it is."""
     if is_finite(motion):
         return
     bad = ~torch.isfinite(motion.quats).all(dim=-1)

@@ -20,12 +20,14 @@ from bunraku.kinematics.skeleton import SIDES, Skeleton
 from bunraku.kinematics.soma import expand_soma
 from bunraku.rig.character import Character
 from bunraku.rig.mannequin import mannequin
+from bunraku.rig.proportions import measure
 from bunraku.rig.skinning import skin_vertices
 from bunraku.rig.soma_body import soma_body
 
 FRAMES_AT_ONCE = 16
 _SAME_BONES = 0.03  # [m] bones that differ by less are stretched by the skin; others need retargeting
 _STANDS = 0.10  # share of the frames in which the lowest point may be below the ground
+_FARTHEST = 2e4  # [body sizes]
 _NEAR_ZERO = 0.1  # [body sizes] a body that never comes nearer to y = 0 from above flies; the ground stays there
 
 
@@ -48,6 +50,7 @@ def perform(motion: Motion, character: Character | None = None, *, on_progress: 
         motion = retarget(motion, character.skeleton, on_progress=on_progress)
     if not len(character.mesh.faces):
         raise BadValue(f"character '{character.name}' has no faces to be seen; name another one, or leave the character out to see a mannequin.")
+    _require_near(motion)
     feet = _feet(character)
     parts = [(outline(skin), skin[:, feet, 1].amin(1)) for skin in skins(character, motion)]
     points = torch.cat([part[0] for part in parts])
@@ -75,6 +78,13 @@ def ground_under(points: Float[Tensor, "F P 3"], soles: Float[Tensor, " F"]) -> 
     body, feet = (float(lowest.sort().values[int(_STANDS * (len(lowest) - 1))]) for lowest in (points[..., 1].amin(1), soles))
     height = min(body, feet, key=abs)
     return 0.0 if height > _NEAR_ZERO * reach_of(points) else height
+
+
+def _require_near(motion: Motion) -> None:
+    """Far from the origin float32 cannot tell a hand from a foot."""
+    far = float(motion.root_position.abs().max())
+    if far > _FARTHEST * measure(motion.skeleton).reach:
+        raise BadValue(f"the motion is {far:.3g} m away from the origin; its unit may be wrong, or move it nearer with kinematics.edit.place.")
 
 
 def _feet(character: Character) -> Bool[Tensor, " V"]:

@@ -37,6 +37,9 @@ class Film:
     def __len__(self) -> int:
         return len(self.performance.motion)
 
+    def __repr__(self) -> str:
+        return f"Film({len(self)} frames at {self.fps:g} fps, {self.camera.width} × {self.camera.height} px, performed by {self.performance.character.name!r})"
+
     @property
     def fps(self) -> float:
         return self.performance.motion.fps
@@ -88,13 +91,15 @@ def film(
 
 
 def check_size(size: tuple[int, int]) -> None:
-    if not all(SMALLEST <= side <= LARGEST for side in size):
-        raise BadValue(f"a picture of {size[0]} × {size[1]} pixels cannot be made; each side needs {SMALLEST} to {LARGEST}, such as 720 × 480.")
+    if len(size) != 2 or not all(isinstance(side, int) and SMALLEST <= side <= LARGEST for side in size):
+        raise BadValue(f"a picture of {' × '.join(map(str, size))} pixels cannot be made; each side needs {SMALLEST} to {LARGEST}, such as 720 × 480.")
 
 
 def _own_camera(camera: Camera, frames: int) -> Camera:
     poses = camera.T_world_camera
     if poses.shape[:-2] not in ((), (1,), (frames,)):
         raise BadValue(f"{tuple(poses.shape[:-2])} cameras were given for {frames} frames; give one, or one for each frame.")
+    if not (bool(torch.isfinite(poses).all()) and bool(torch.isfinite(camera.K).all())):
+        raise BadValue("the camera's pose or lens has numbers that are not finite.")
     check_size((camera.width, camera.height))
     return Camera(T_world_camera=poses.expand(frames, 4, 4).float(), K=camera.K.float(), width=camera.width, height=camera.height)

@@ -17,7 +17,7 @@ MOST_TILES = 64
 
 def film_sheet(film: Film, tiles: int = 8, on_progress: Callable[[float], None] | None = None) -> Image.Image:
     """Frames evenly spread from the first to the last."""
-    if not 1 <= tiles <= MOST_TILES:
+    if not (isinstance(tiles, int) and 1 <= tiles <= MOST_TILES):
         raise BadValue(f"a contact sheet has 1 to {MOST_TILES} pictures; {tiles} were asked for.")
     chosen = np.unique(np.linspace(0, len(film) - 1, tiles).round().astype(int)).tolist()
     motion, pictures = film.performance.motion, []

@@ -6,7 +6,7 @@ two triangle waves). A pixel's footprint on the ground is a parallelogram; boxes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import torch
 from jaxtyping import Float
@@ -48,6 +48,9 @@ class Floor:
 def see_ground(camera: Camera, ground: Checkerboard) -> Floor:
     """The ground as the camera sees it from above; differentiable in the camera's pose."""
     T, K = camera.T_world_camera, camera.K
+    if T.ndim == 3 and not T.requires_grad:  # frame by frame: all that is in between would take gigabytes for a clip
+        floors = [see_ground(camera[frame], ground) for frame in range(len(T))]
+        return Floor(**{part.name: torch.stack([getattr(floor, part.name) for floor in floors]) for part in fields(Floor)})
     eye, ray = camera.p_world[..., None, None, :], camera.rays()
     above = eye[..., 1] - ground.height
     meets = (ray[..., 1] < -1e-9) & (above > 0)
