@@ -34,7 +34,7 @@ from bunraku.kinematics.walk import walk
 from bunraku.rig.character import Character
 from bunraku.rig.mannequin import mannequin
 from bunraku.rig.rig import with_toe_tips
-from bunraku.rigging import load_mesh, require_character_path, rig_character, save_joints, save_rig_report
+from bunraku.rigging import load_mesh, require_rig_paths, rig_character, save_joints, save_rig_report
 from bunraku.teaching import recipe, train_model
 from bunraku.timeline import Prompt, Timeline, load_constraints, load_timeline
 
@@ -83,7 +83,7 @@ __all__ = [
     "regenerate",
     "render",
     "report_rows",
-    "require_character_path",
+    "require_rig_paths",
     "require_format",
     "resample",
     "retarget",

@@ -12,6 +12,7 @@ from bunraku.errors import BadValue
 from bunraku.files import formats
 from bunraku.files.armature_file import load_armature, save_armature
 from bunraku.files.disk import require_writable, write_atomically
+from bunraku.files.image import picture_format
 from bunraku.files.static_mesh import Space, StaticMesh, Up, load_static
 from bunraku.geometry.mesh import Mesh
 from bunraku.kinematics.skeleton import Skeleton
@@ -109,10 +110,14 @@ def _with_document(character: Character, given: StaticMesh, influences: int) -> 
     return replace(character, source=GltfSource(document=document, nodes=nodes))
 
 
-def require_character_path(path: PathLike) -> None:
-    """Raises what saving a character there would raise, before any work is done."""
-    formats.suffix_of(path, "saves", "character")
-    require_writable(path)
+def require_rig_paths(output: PathLike, report: PathLike | None = None, joints: PathLike | None = None) -> None:
+    """Raises what saving there would raise, before any work is done."""
+    formats.suffix_of(output, "saves", "character")
+    if report is not None:
+        picture_format(report)
+    for path in (output, report, joints):
+        if path is not None:
+            require_writable(path)
 
 
 def save_joints(skeleton: Skeleton, path: PathLike, like: PathLike | None = None, *, unit: float | None = None, up: Up | None = None) -> None:
@@ -122,7 +127,6 @@ def save_joints(skeleton: Skeleton, path: PathLike, like: PathLike | None = None
 
 def save_rig_report(character: Character, path: PathLike) -> None:
     """Draws the skeleton in the mesh and which joint every part of the skin follows, from the front and the side."""
-    from bunraku.files.image import picture_format
     from bunraku.picture.rig_sheet import rig_sheet
 
     kind = picture_format(path)

@@ -32,7 +32,7 @@ def run(args: argparse.Namespace) -> int:
     let_threads_sleep()
     from bunraku import api
 
-    api.require_character_path(args.output)
+    api.require_rig_paths(args.output, args.report, args.joints)
     with plain_warnings(), progress("rigging") as on_progress:
         character = api.rig_character(args.mesh, args.skeleton, args.influences, unit=args.unit, up=args.up, on_progress=on_progress)
     api.save_character(character, args.output)
