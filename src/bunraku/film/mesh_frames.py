@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import torch
 from jaxtyping import Float, UInt8
 
+from bunraku.film.ground_kernel import behind
 from bunraku.geometry.colour import to_srgb
 from bunraku.geometry.raster import Hits
 from bunraku.picture.raster import rasterise
@@ -13,8 +13,7 @@ from bunraku.picture.shade import Lamp, lamp_for, lit
 from bunraku.picture.surface import Surface
 from bunraku.picture.view import View
 from bunraku.splats.camera import Camera
-from bunraku.splats.ground import see_ground
-from bunraku.splats.scene import Scene, over_sky
+from bunraku.splats.scene import Scene
 
 _SUPERSAMPLING = 2  # of the mesh; the ground is exact without
 _SINKS = 4.0  # [edges of the scene] how far below the ground the mesh is still seen
@@ -25,7 +24,6 @@ def draw_mesh(
 ) -> UInt8[np.ndarray, "H W 3"]:
     """One frame from one camera. The lamp stands in the direction `lamp_direction`, `reach` is the size of the body [m]."""
     lamp = Lamp(lamp_direction, reach, surface, vertices)
-    behind = _behind(camera, scene, lamp)
     view = view_of(camera, _SUPERSAMPLING)
     hits = _above_ground(rasterise(vertices, surface.faces, view), surface, vertices, scene)
     row, column = np.divmod(hits.pixel, view.width)
@@ -34,7 +32,7 @@ def draw_mesh(
     total = np.stack([np.bincount(pixel, light[:, channel], count) for channel in range(3)], axis=-1)
     samples = np.bincount(pixel, minlength=count)
     seen = np.flatnonzero(samples)
-    image = behind.reshape(-1, 3)
+    image = behind(camera, scene, lamp).reshape(-1, 3)
     cover = samples[seen, None] / _SUPERSAMPLING**2
     image[seen] = cover * to_srgb(total[seen] / samples[seen, None]) + (1 - cover) * image[seen]
     return (image.reshape(camera.height, camera.width, 3).clip(0, 1) * 255 + 0.5).astype(np.uint8)
@@ -46,18 +44,6 @@ def _above_ground(hits: Hits, surface: Surface, vertices: Float[np.ndarray, "V 3
         return hits
     shown = hits.interpolate(vertices[:, 1:2], surface.faces)[:, 0] > scene.ground.height - _SINKS * scene.edge
     return Hits(pixel=hits.pixel[shown], face=hits.face[shown], weight=hits.weight[shown], depth=hits.depth[shown])
-
-
-def _behind(camera: Camera, scene: Scene, lamp: Lamp) -> Float[np.ndarray, "H W 3"]:
-    """Ground and sky with the lamp's shadow."""
-    sky = torch.tensor(scene.sky)
-    if scene.ground is None:
-        return np.broadcast_to(sky.numpy(), (camera.height, camera.width, 3)).copy()
-    floor = see_ground(camera, scene.ground)
-    image = over_sky(floor, sky).numpy()
-    if scene.shadow is not None:
-        image *= 1 - (scene.shadow.strongest * floor.share.numpy() * lamp.shadow_on_plane(floor.p_world.numpy()))[..., None]
-    return image
 
 
 def view_of(camera: Camera, supersampling: int = 1) -> View:

@@ -11,9 +11,8 @@ from jaxtyping import UInt8
 
 from bunraku.kinematics.motion import Motion
 from bunraku.rig.character import Character
-from bunraku.rig.rig import Rig
 from bunraku.splats.camera import Camera
-from bunraku.splats.carry import carry_rig
+from bunraku.splats.carry import SplatRig, carry_rig
 from bunraku.splats.deformation import deform
 from bunraku.splats.from_a_mesh import from_mesh
 from bunraku.splats.scene import Scene, render_scene
@@ -25,7 +24,7 @@ class Gaussians:
     """Splats at rest and how they follow the bones."""
 
     splats: Splats
-    rig: Rig
+    rig: SplatRig
 
 
 def gaussians_of(character: Character, on_progress: Callable[[float], None] | None = None) -> Gaussians:

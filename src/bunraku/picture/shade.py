@@ -110,7 +110,7 @@ class Lamp:
         return shade / len(_SOFTNESS) ** 2
 
     @cached_property
-    def _cover(self) -> Float[np.ndarray, "M M"]:
+    def cover(self) -> Float[np.ndarray, "M M"]:
         """How much of the lamp's light every pixel of its map loses, softened."""
         blocked = np.isfinite(self.depth).astype(np.float32).reshape(_LAMP_PIXELS, _LAMP_PIXELS)
         return uniform_filter(uniform_filter(blocked, _PENUMBRA, mode="constant"), _PENUMBRA, mode="constant")
@@ -122,7 +122,7 @@ class Lamp:
         x, y = at[inside].T
         column, row = x.astype(int), y.astype(int)
         x, y = x - column, y - row
-        cover, shade = self._cover, np.zeros(len(at))
+        cover, shade = self.cover, np.zeros(len(at))
         upper = (1 - x) * cover[row, column] + x * cover[row, column + 1]
         shade[inside] = (1 - y) * upper + y * ((1 - x) * cover[row + 1, column] + x * cover[row + 1, column + 1])
         return shade.reshape(p_world.shape[:-1])

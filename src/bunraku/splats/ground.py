@@ -17,9 +17,9 @@ from bunraku.splats.camera import Camera
 
 Colour = tuple[float, float, float]  # sRGB, 0 … 1
 
-_SHARPEST = 1e-3  # [squares] no box is narrower: the difference of two nearly equal numbers would be noise
-_BOXES = 2  # that a pixel's footprint is cut into: with one, where the ground recedes askew to the squares, errors are twice as large
-_FARTHEST = 6.0  # [fade lengths] what rays meet behind this is sky: e⁻³⁶ of it would be left, and float32 overflows at the horizon
+SHARPEST = 1e-3  # [squares] no box is narrower: the difference of two nearly equal numbers would be noise
+BOXES = 2  # that a pixel's footprint is cut into: with one, where the ground recedes askew to the squares, errors are twice as large
+FARTHEST = 6.0  # [fade lengths] what rays meet behind this is sky: e⁻³⁶ of it would be left, and float32 overflows at the horizon
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ def see_ground(camera: Camera, ground: Checkerboard) -> Floor:
     meets = (ray[..., 1] < -1e-9) & (above > 0)
     fall = torch.where(meets, ray[..., 1], -torch.ones_like(ray[..., 1]))
     depth = -above / fall
-    meets = meets & (depth * ray[..., (0, 2)].detach().norm(dim=-1) < _FARTHEST * ground.fade)
+    meets = meets & (depth * ray[..., (0, 2)].detach().norm(dim=-1) < FARTHEST * ground.fade)
     depth = torch.where(meets, depth, torch.zeros_like(depth))
     point = eye + depth[..., None] * ray
     # d point / d pixel along a row and along a column: the edges of the footprint
@@ -73,13 +73,13 @@ def _averaged(place: Float[Tensor, "*batch 2"], row: Float[Tensor, "*batch 2"], 
     """The average of `checkerboard` over a parallelogram with these edges: boxes of the same spread along x and z, in a row along its longer edge."""
     flip = (column.square().sum(-1) > row.square().sum(-1))[..., None]
     long, short = torch.where(flip, column, row), torch.where(flip, row, column)
-    spread = torch.sqrt((long / _BOXES) ** 2 + short**2 + 1e-24)
-    return torch.stack([checkerboard(place + ((box + 0.5) / _BOXES - 0.5) * long, spread) for box in range(_BOXES)]).mean(0)
+    spread = torch.sqrt((long / BOXES) ** 2 + short**2 + 1e-24)
+    return torch.stack([checkerboard(place + ((box + 0.5) / BOXES - 0.5) * long, spread) for box in range(BOXES)]).mean(0)
 
 
 def checkerboard(place: Float[Tensor, "*batch 2"], spread: Float[Tensor, "*batch 2"]) -> Float[Tensor, "*batch"]:
     """The average of a checkerboard of unit squares (1 where both coordinates are in [0, 1)) over a box about `place` with sides `spread`."""
-    half = spread.clamp_min(_SHARPEST) / 2
+    half = spread.clamp_min(SHARPEST) / 2
     wave = (_triangle(place + half) - _triangle(place - half)) / (2 * half)
     return 0.5 + 0.5 * wave.prod(-1)
 
