@@ -8,6 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+from bunraku.animating import animate, save_animation, stage_picture
+from bunraku.animating import settings_of as animate_settings
 from bunraku.datasets.describe import describe_dataset
 from bunraku.datasets.store import Dataset, open_dataset
 from bunraku.errors import BadValue, BunrakuError, SkeletonMismatch
@@ -51,6 +53,8 @@ __all__ = [
     "Sampling",
     "Take",
     "Timeline",
+    "animate",
+    "animate_settings",
     "best",
     "build_dataset",
     "check",
@@ -83,13 +87,14 @@ __all__ = [
     "regenerate",
     "render",
     "report_rows",
-    "require_rig_paths",
     "require_format",
+    "require_rig_paths",
     "resample",
     "retarget",
     "retarget_file",
     "rig_character",
     "sampling_of",
+    "save_animation",
     "save_character",
     "save_joints",
     "save_motion",
@@ -99,6 +104,7 @@ __all__ = [
     "save_take",
     "skeleton",
     "splats_of",
+    "stage_picture",
     "timeline_of",
     "train_model",
     "walk",

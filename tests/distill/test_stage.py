@@ -42,6 +42,7 @@ def test_the_gradient_is_that_of_finite_differences(name: str) -> None:
         splats=made.splats.to(dtype=torch.float64),
         rig=replace(made.rig, **{part: getattr(made.rig, part).double() for part in ("weights", "arms", "T_world_joint_rest")}),
         backend="torch",
+        scene=replace(made.scene, shadow=None),  # the map that shadows are read from has pixels of its own: 0.4 % off
     )
     generator = torch.Generator().manual_seed(3)
     pull = torch.nn.functional.avg_pool2d(torch.randn(6 * 3, 1, 12, 12, generator=generator, dtype=torch.float64), 3, 1, 1).reshape(6, 12, 12, 3)
@@ -58,4 +59,4 @@ def test_the_gradient_is_that_of_finite_differences(name: str) -> None:
         p -= 2 * step * direction
         low = value()
     assert p.grad is not None
-    assert float((p.grad * direction).sum()) == pytest.approx(float(high - low) / (2 * step), rel=1e-3)  # the map of the shadow stands still
+    assert float((p.grad * direction).sum()) == pytest.approx(float(high - low) / (2 * step), rel=1e-4)

@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from bunraku import __version__
-from bunraku.cli import check, convert, data, evaluate, generate, info, render, retarget, rig, train
+from bunraku.cli import animate, check, convert, data, evaluate, generate, info, render, retarget, rig, train
 from bunraku.errors import BunrakuError
 
-COMMANDS = (generate, info, convert, retarget, rig, render, check, data, train, evaluate)
+COMMANDS = (generate, animate, info, convert, retarget, rig, render, check, data, train, evaluate)
 
 
 def main(argv: Sequence[str] | None = None) -> int:

@@ -39,7 +39,7 @@ def load_character(path: str | os.PathLike[str]) -> Character:
     skins = sorted({nodes[node]["skin"] for node in mesh_nodes if "skin" in nodes[node]}) or range(len(document.list("skins")))
     joints = list(dict.fromkeys(joint for skin in skins for joint in document.json["skins"][skin]["joints"]))
     if not joints:
-        raise FormatProblem(f"'{document.path}' has no skin, so it is a mesh without a rig; a character needs joints and skin weights.")
+        raise FormatProblem(f"'{document.path}' has no skin, so it is a mesh without a rig; give it one with `bunraku rig`.")
     A_world_node = world_matrices(document)[0]
     bound = {skin: _read_skin(document, skin, mesh_nodes, A_world_node) for skin in skins}
     A_bind: dict[int, Array] = {}
