@@ -84,7 +84,7 @@ def animate(
     try:
         optimise(trajectory, stage, bone_boxes(body, _ground(stage)), teacher, settings, run=kept, on_progress=on_progress, preview=preview)
     except torch.OutOfMemoryError as error:
-        raise BadValue("the graphics card's memory is not enough for clips of that size; ask for a smaller --size, fewer --seconds, or a smaller prior.") from error
+        raise BadValue("the GPU's memory is not enough for clips of that size; ask for a smaller --size, fewer --seconds, or a smaller prior.") from error
     made = Provenance(prompt=text or None, seed=settings.seed, model=name, version=VERSION)
     motion = replace(trajectory.to("cpu").motion(), provenance=made)
     return AnimateTake(motion=motion, report=check(motion, ground=_ground(stage)), provenance=provenance)
