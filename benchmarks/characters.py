@@ -16,6 +16,7 @@ from typing import Literal
 os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # as the command sets it: on a busy machine torch's threads would else wait by spinning, ten times slower
 
 import torch
+from characters_skinning import quality, speed
 from timing import REPORT, best_of, machine, table, write_section
 from torch import Tensor
 
@@ -118,7 +119,7 @@ def wait(like: Tensor) -> None:
         torch.cuda.synchronize()
 
 
-TABLES: dict[str, Callable[[], str]] = {"Rasteriser": rasteriser, "Clip": clip, "Deformation": deformation}
+TABLES: dict[str, Callable[[], str]] = {"Rasteriser": rasteriser, "Clip": clip, "Deformation": deformation, "Skin weights": speed, "Skin quality": quality}
 
 
 def main() -> None:
