@@ -55,7 +55,7 @@ def clip_of(character: Character) -> str:
     """A gait, if the file has one."""
     for word in ("walk", "run", "swim"):
         for clip in character.clips:
-            if word in clip.lower().replace("_", "|").split("|"):
+            if any(part.startswith(word) for part in clip.lower().replace("_", "|").split("|")):
                 return clip
     return character.clips[0]
 
