@@ -9,8 +9,12 @@ import torch
 
 from bunraku.errors import BadValue
 from bunraku.film.actors import perform
+from bunraku.kinematics.forward import rest_poses
 from bunraku.kinematics.library import skeleton
 from bunraku.kinematics.motion import rest_motion
+from bunraku.kinematics.rest import rebase
+from bunraku.kinematics.walk import walk
+from bunraku.math.rotations import quat_to_matrix, yaw_quat
 from bunraku.rig.mannequin import mannequin
 from tests.film.film_bodies import cube, moved, walker
 
@@ -34,6 +38,22 @@ def test_other_proportions_are_put_on_the_human() -> None:
     assert torch.allclose(performance.motion.skeleton.offsets, body.offsets)
     near = replace(body, offsets=body.offsets * 1.01)  # these are stretched a little
     assert perform(rest_motion(near)).motion.skeleton is near
+
+
+def test_the_same_names_are_not_yet_the_same_skeleton() -> None:
+    """Where joints rest turned otherwise, or a body is larger, the motion is retargeted."""
+    body = mannequin(skeleton("smplx22"))
+    motion = walk(body.skeleton, seconds=0.3, fps=10)
+    assert perform(motion, body).motion.skeleton is motion.skeleton
+    R = quat_to_matrix(yaw_quat(torch.full((len(body.skeleton),), 0.6)))
+    turned = rebase(motion, R @ rest_poses(body.skeleton).R_world_joint)
+    larger = walk(replace(body.skeleton, offsets=2 * body.skeleton.offsets), seconds=0.3, fps=10)
+    for other in (turned, larger):
+        performance = perform(other, body)
+        assert performance.motion.skeleton.name == body.skeleton.name
+        assert torch.allclose(performance.motion.skeleton.offsets, body.skeleton.offsets)
+        straight = perform(motion, body)
+        assert float((performance.points[0] - straight.points[0]).norm(dim=-1).median()) < 0.1
 
 
 def test_a_character_with_another_skeleton_gets_the_motion_retargeted() -> None:

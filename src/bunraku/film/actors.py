@@ -25,7 +25,7 @@ from bunraku.rig.skinning import skin_vertices
 from bunraku.rig.soma_body import soma_body
 
 FRAMES_AT_ONCE = 16
-_SAME_BONES = 0.03  # [m] bones that differ by less are stretched by the skin; others need retargeting
+_SAME_BONES = 0.02  # [body sizes] bones that differ by less are stretched by the skin; others need retargeting
 _STANDS = 0.10  # share of the frames in which the lowest point may be below the ground
 _FARTHEST = 2e4  # [body sizes]
 _NEAR_ZERO = 0.1  # [body sizes] a body that never comes nearer to y = 0 from above flies; the ground stays there
@@ -46,7 +46,7 @@ def perform(motion: Motion, character: Character | None = None, *, on_progress: 
     motion = motion.to(torch.float32)
     if character is None:
         motion, character = _default_body(motion, on_progress)
-    elif motion.skeleton.joints != character.skeleton.joints:
+    elif not _fits(motion.skeleton, character.skeleton):
         motion = retarget(motion, character.skeleton, on_progress=on_progress)
     if not len(character.mesh.faces):
         raise BadValue(f"character '{character.name}' has no faces to be seen; name another one, or leave the character out to see a mannequin.")
@@ -95,16 +95,18 @@ def _feet(character: Character) -> Bool[Tensor, " V"]:
 
 
 def _default_body(motion: Motion, on_progress: Callable[[float], None] | None) -> tuple[Motion, Character]:
-    joints = motion.skeleton.joints
-    if joints == skeleton("soma30").joints and _fits(motion.skeleton, skeleton("soma30")):
+    if _fits(motion.skeleton, skeleton("soma30")):
         return expand_soma(motion), soma_body()
-    if joints == skeleton("soma77").joints:
+    if motion.skeleton.joints == skeleton("soma77").joints:
         body = soma_body()
         return (motion if _fits(motion.skeleton, body.skeleton) else retarget(motion, body.skeleton, on_progress=on_progress)), body
     return motion, mannequin(motion.skeleton)
 
 
 def _fits(own: Skeleton, body: Skeleton) -> bool:
-    """Rests turned the same way with bones of nearly the same length."""
-    turned = (own.rest_quats.double() * body.rest_quats.double()).sum(-1).abs().amin()
-    return float((own.offsets[1:] - body.offsets[1:].to(own.offsets)).norm(dim=-1).max()) < _SAME_BONES and float(turned) > 0.9999
+    """The same joints, resting turned the same way, with bones of nearly the same length."""
+    if own.joints != body.joints:
+        return False
+    turned = float((own.rest_quats.double() * body.rest_quats.double()).sum(-1).abs().amin())
+    stretched = (own.offsets[1:].double() - body.offsets[1:].double()).norm(dim=-1)
+    return turned > 0.9999 and (not len(stretched) or float(stretched.max()) < _SAME_BONES * measure(body).reach)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import torch
@@ -17,7 +18,7 @@ from bunraku.film.mesh_frames import draw_mesh, lamp_of
 from bunraku.film.splat_frames import Gaussians, draw_splats, gaussians_of
 from bunraku.film.stage import reach_of, stage_for
 from bunraku.kinematics.forward import forward_kinematics
-from bunraku.picture.surface import surface_of
+from bunraku.picture.surface import Surface, surface_of
 from bunraku.rig.skinning import skin_vertices
 from bunraku.splats.camera import Camera
 from bunraku.splats.ground import Colour
@@ -44,6 +45,10 @@ class Film:
     def fps(self) -> float:
         return self.performance.motion.fps
 
+    @cached_property
+    def _surface(self) -> Surface:
+        return surface_of(self.performance.character.mesh)
+
     def frames(self, chosen: Sequence[int] | None = None) -> Iterator[UInt8[np.ndarray, "H W 3"]]:
         """The pictures of the chosen frames, of all without a choice."""
         rows = list(range(len(self)) if chosen is None else chosen)
@@ -52,10 +57,9 @@ class Film:
 
     def _mesh(self, rows: Int[Tensor, " N"]) -> Iterator[UInt8[np.ndarray, "H W 3"]]:
         character, reach = self.performance.character, reach_of(self.performance.points)
-        surface = surface_of(character.mesh)
         vertices = skin_vertices(character, frames_of(self.performance.motion, rows)).double().numpy()
         for row, shape in zip(rows.tolist(), vertices, strict=True):
-            yield draw_mesh(surface, shape, self.camera[row], self.scene, lamp_of(self.camera[row if self.orbits else 0]), reach)
+            yield draw_mesh(self._surface, shape, self.camera[row], self.scene, lamp_of(self.camera[row if self.orbits else 0]), reach)
 
     def _splats(self, rows: Int[Tensor, " N"]) -> Iterator[UInt8[np.ndarray, "H W 3"]]:
         assert self.gaussians is not None
@@ -72,8 +76,9 @@ def film(
     along: bool = False,
     on_progress: Callable[[float], None] | None = None,
 ) -> Film:
-    """A film of a performance. `camera` is a move (`camera_moves.MOVES`), or one camera or one per frame of your own, which brings its size; `along` lets
-    fixed ones go along.
+    """A film of a performance. `camera` is a move (`camera_moves.MOVES`), or your own: one, or one for each frame, which brings its size.
+
+    `along`: fixed cameras go along with the body too (see `camera_path`).
     """
     points, motion = performance.points, performance.motion
     if isinstance(camera, Camera):
