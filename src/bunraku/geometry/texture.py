@@ -64,7 +64,7 @@ def texture_from(image: bytes, name: str) -> Texture | None:
     if pixels is None:
         return None
     levels = [_LINEAR[pixels]]
-    while max(levels[-1].shape) > 1 and max(levels[-1].shape[:2]) > 1:
+    while max(levels[-1].shape[:2]) > 1:
         levels.append(_halved(levels[-1]))
     return Texture(levels=tuple(levels))
 
