@@ -11,6 +11,7 @@ from jaxtyping import UInt8
 
 from bunraku.kinematics.motion import Motion
 from bunraku.rig.character import Character
+from bunraku.splats.baked_light import lit_at_rest
 from bunraku.splats.camera import Camera
 from bunraku.splats.carry import SplatRig, carry_rig
 from bunraku.splats.deformation import deform
@@ -30,7 +31,7 @@ class Gaussians:
 def gaussians_of(character: Character, on_progress: Callable[[float], None] | None = None) -> Gaussians:
     """The character's own splats, or ones fitted to its mesh, which takes half a minute."""
     own = character.splats
-    splats = own if isinstance(own, Splats) else from_mesh(character, on_progress=on_progress)
+    splats = own if isinstance(own, Splats) else from_mesh(lit_at_rest(character), on_progress=on_progress)
     return Gaussians(splats=splats, rig=carry_rig(splats, character))
 
 
