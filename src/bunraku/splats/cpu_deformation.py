@@ -21,15 +21,22 @@ _FEWEST_SPLATS = 1024  # that are worth a piece of work of their own
 
 @kernel
 @no_type_check
+def _blend(start, joint, weight, moved, f, n, G):
+    """The transform of splat n in frame f."""
+    G[:] = 0
+    for k in range(start[n], start[n + 1]):
+        for e in range(12):
+            G[e] += weight[k] * moved[f, joint[k], e]
+
+
+@kernel
+@no_type_check
 def _carry(start, joint, weight, arm, moved, rest, out, first, last):
     """`rest` (N 3 4) holds factor and mean as four columns, `moved` (F J 12) the joints' transforms, `out` (F N 3 4) what they make of it."""
     G = np.empty(12, dtype=np.float32)
     for f in range(first, last):
         for n in range(len(rest)):
-            G[:] = 0
-            for k in range(start[n], start[n + 1]):
-                for e in range(12):
-                    G[e] += weight[k] * moved[f, joint[k], e]
+            _blend(start, joint, weight, moved, f, n, G)
             for a in range(3):
                 for c in range(4):
                     out[f, n, a, c] = G[4 * a] * rest[n, 0, c] + G[4 * a + 1] * rest[n, 1, c] + G[4 * a + 2] * rest[n, 2, c]
@@ -67,10 +74,7 @@ def _to_splats(start, joint, weight, arm, moved, pull, pull_rest, first, last):
     G = np.empty(12, dtype=np.float32)
     for f in range(len(moved)):
         for n in range(first, last):
-            G[:] = 0
-            for k in range(start[n], start[n + 1]):
-                for e in range(12):
-                    G[e] += weight[k] * moved[f, joint[k], e]
+            _blend(start, joint, weight, moved, f, n, G)
             for b in range(3):
                 for c in range(4):
                     pull_rest[n, b, c] += G[b] * pull[f, n, 0, c] + G[4 + b] * pull[f, n, 1, c] + G[8 + b] * pull[f, n, 2, c]
