@@ -18,6 +18,8 @@ from bunraku.rig.fit.inside import Volume, parts
 
 _ENDS = 9  # far ends from which the middle is found
 _SHORTEST = 0.05  # of the body's longest way: lower peaks are no limbs
+_MOST = 24  # peaks
+_MEET = 0.5  # of their height: two ends whose pass is lower are ends of one way through the body
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -94,6 +96,7 @@ def survey(volume: Volume, x: float, symmetric: bool) -> Landscape:
     middle = _middle(volume, graph, x if symmetric else None)
     distance, before = dijkstra(graph, directed=False, indices=middle, return_predecessors=True)
     cells, passes = _peaks(graph, distance, _SHORTEST * float(distance.max()))
+    cells, passes = cells[:_MOST], passes[:_MOST, :_MOST]
     tips = volume.points[cells]
     twins = _twins(tips, distance[cells], x)
     peaks = []
@@ -191,3 +194,13 @@ def slices(
     total = np.bincount(band, weights)[keep]
     line = np.stack([np.bincount(band, weights * points[:, axis])[keep] / total for axis in range(3)], axis=-1)
     return line, count[keep] * cell**2 / 2
+
+
+def slenderness(land: Landscape) -> float:
+    """The longest way through the body over its thickness, times how much longer than straight that way is, squared: winding counts double."""
+    peaks = land.peaks
+    ends = [(a, b) for i, a in enumerate(peaks) for j, b in enumerate(peaks[:i]) if land.passes[i, j] < _MEET * min(a.height, b.height)]
+    ways = [(a.height + b.height, float(np.linalg.norm(a.tip - b.tip))) for a, b in ends]
+    longest, straight = max(ways, default=(float(land.distance.max()), float(land.distance.max())))
+    volume = len(land.volume.points) * land.volume.cell**3
+    return longest / float(np.sqrt(volume / longest)) * (longest / max(straight, 0.2 * longest)) ** 2

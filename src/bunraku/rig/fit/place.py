@@ -11,7 +11,8 @@ from jaxtyping import Float
 
 from bunraku.kinematics.skeleton import SIDES
 from bunraku.rig.fit.branches import Landscape, slices
-from bunraku.rig.fit.embed import Embedding, Limb
+from bunraku.rig.fit.cost import Limb
+from bunraku.rig.fit.embed import Embedding
 from bunraku.rig.fit.templates import JointKind
 
 Points = Float[np.ndarray, "K 3"]
