@@ -6,6 +6,7 @@ where the n closest bones (one, unless several tie) are seen from vertex j, `p_b
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import overload
 
 import numpy as np
@@ -23,6 +24,7 @@ from bunraku.rig.heat_solve import solve_heat
 from bunraku.rig.heat_sources import Sources, heat_sources
 from bunraku.rig.nearest_bones import nearest_bones
 
+_ASTRAY = 1e-2  # a row that sums to 1 worse than this was not solved
 _NOTHING = 1e-8  # a weight below this is noise of the solve
 
 
@@ -63,13 +65,28 @@ def _skin_weights(welded: Welded, heads: Float[np.ndarray, "B 3"], tails: Float[
     points, faces = welded.points[skin], rank[welded.faces]
     count, shell = shells(faces, len(points))
     sources = heat_sources(points, faces, heads, tails, shell)
-    on_skin = solve_heat(*surface_laplacian(points, faces), sources)
+    on_skin, unsolved = _solved(points, faces, sources, heads, tails)
     weights = np.empty((len(welded.points), len(heads)))
     weights[skin] = on_skin
     loose = rank < 0
     if loose.any():
         weights[loose] = on_skin[KDTree(points).query(welded.points[loose])[1]]
-    return weights, sources, count
+    return weights, replace(sources, unsolved=unsolved), count
+
+
+def _solved(
+    points: Float[np.ndarray, "P 3"], faces: Int[np.ndarray, "S 3"], sources: Sources, heads: Float[np.ndarray, "B 3"], tails: Float[np.ndarray, "B 3"]
+) -> tuple[Float[np.ndarray, "P B"], int]:
+    """The weights, and how many points are so thin that double precision fails there: they follow their nearest bone."""
+    with np.errstate(all="ignore"):
+        try:
+            weights = solve_heat(*surface_laplacian(points, faces), sources)
+        except RuntimeError:  # the factorisation met a pivot that rounding had made 0
+            weights = np.full((len(points), len(heads)), np.nan)
+        lost = ~(np.abs(weights.sum(1) - 1) < _ASTRAY)
+    if lost.any():
+        weights[lost] = _closest_bone(points[lost], heads, tails)
+    return weights, int(lost.sum())
 
 
 def _closest_bone(points: Float[np.ndarray, "P 3"], heads: Float[np.ndarray, "B 3"], tails: Float[np.ndarray, "B 3"]) -> Float[np.ndarray, "P B"]:
@@ -94,6 +111,7 @@ def _report(welded: Welded, weights: Float[np.ndarray, "V B"], sources: Sources 
         repeated=welded.repeated,
         flat_faces=welded.flat,
         doubled_faces=welded.doubled,
+        unsolved=0 if sources is None else sources.unsolved,
         loose=len(welded.points) - len(np.unique(welded.faces)),
         turned_faces=0 if sources is None else sources.turned,
         warmed=0 if sources is None else int(sources.warmed.sum()),

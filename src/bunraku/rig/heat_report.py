@@ -14,6 +14,7 @@ class HeatReport:
     flat_faces: int
     doubled_faces: int
     turned_faces: int  # listed the other way round than their neighbours, or inside out
+    unsolved: int  # points too thin for double precision
     loose: int  # points that belong to no face
     warmed: int  # points that take heat from a bone
     carried_shells: int  # shells that hold no bone and follow the skin next to them
@@ -28,6 +29,7 @@ class HeatReport:
             f"{self.flat_faces} faces have no area and were left out of the solve": self.flat_faces,
             f"{self.doubled_faces} faces repeat another one and were counted once": self.doubled_faces,
             f"{self.turned_faces} faces looked inwards and were turned for the solve": self.turned_faces,
+            f"{self.unsolved} points are too thin for the solver and follow their nearest bone": self.unsolved,
             f"{self.loose} points belong to no face and follow the nearest skin": self.loose,
             f"{self.carried_shells} of {self.shells} pieces hold no bone and follow the skin next to them": self.carried_shells,
             "no piece of the mesh holds a bone, so each follows the bone nearest to it; is the skeleton inside the mesh?": self.boneless,

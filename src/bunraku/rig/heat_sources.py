@@ -26,7 +26,8 @@ class Sources:
     lent: csr_matrix | None
     warmed: Bool[np.ndarray, " P"]  # takes heat from a bone
     holds: Bool[np.ndarray, " S"]  # shells that have a bone inside
-    turned: int  # faces that were listed the other way round than their neighbours, or than their piece should be
+    unsolved: int = 0  # points that the solver had to give up
+    turned: int = 0  # faces that were listed the other way round than their neighbours, or than their piece should be
 
     @property
     def total(self) -> Float[np.ndarray, " P"]:
