@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -47,8 +49,6 @@ def test_the_mesh_hides_the_ground_and_the_ground_what_is_below_it() -> None:
     assert np.ptp(image[24, 30:42].astype(int), axis=0).max() < 60  # one face of the cube, evenly lit
     eye = Camera.look_at((0.0, 1.0, 6.0), (0.0, 0.3, 0.0), *SIZE)
     whole = next(film(performance, camera=eye).frames()).astype(int)
-    from dataclasses import replace
-
     sunk = replace(performance, motion=replace(performance.motion, root_position=torch.tensor([[0.0, -0.6, 0.0]])))
     gone = next(film(sunk, camera=eye).frames()).astype(int)
     bare = np.abs(whole - gone).max(-1) > 12
