@@ -214,17 +214,30 @@ def test_the_report_says_what_was_repaired(kind: str, word: str) -> None:
 
 
 def test_a_buckle_follows_the_body_under_it() -> None:
-    """It lies on the first bone's skin, nearer to a third bone outside the body."""
+    """It lies on the first bone's skin. A third bone outside the body is nearer to the buckle than the first, but nearer still to the body."""
     vertices, faces, heads, tails = arm(2)
     buckle = solid((0.5, 0.24, 0.0), (0.52, 0.24, 0.0), 0.02, segments=6, spans=1)
     whole = together((vertices, faces), (buckle.vertices.numpy(), buckle.faces.numpy()))
-    other = np.array([[0.5, 0.3, 0.0]])
-    weights, report = heat_weights(*whole, np.concatenate([heads, other]), np.concatenate([tails, other + np.array([0.3, 0.1, 0.0])]))
+    other = np.array([[0.5, 0.21, 0.12]])
+    weights, report = heat_weights(*whole, np.concatenate([heads, other]), np.concatenate([tails, other + np.array([0.1, 0.0, 0.0])]))
     on_buckle = weights[len(vertices) :]
     below = weights[np.linalg.norm(vertices - np.array([0.5, 0.2, 0.0]), axis=1).argmin()]
     assert report.carried_shells == 1
     assert np.abs(on_buckle - below).max() < 0.1
     assert on_buckle[:, 2].max() < 0.05
+
+
+def test_a_wing_follows_the_bone_that_runs_along_it() -> None:
+    """An open sheet beside the body, its bone a little above it."""
+    vertices, faces, heads, tails = arm(1)
+    wing = np.array([[x, 0.25, z] for x in (0.8, 1.2) for z in np.linspace(0.0, 2.0, 11)])
+    panels = np.array([[i, i + 1, i + 11] for i in range(10)] + [[i + 1, i + 12, i + 11] for i in range(10)])
+    whole = together((vertices, faces), (wing, panels))
+    bone = np.array([[1.0, 0.28, 0.3]])
+    weights, report = heat_weights(*whole, np.concatenate([heads, bone]), np.concatenate([tails, bone + np.array([0.0, 0.0, 1.7])]))
+    assert report.carried_shells == 0
+    assert weights[len(vertices) :, 1].min() > 0.9
+    assert weights[: len(vertices), 0].min() > 0.9
 
 
 @pytest.mark.parametrize(

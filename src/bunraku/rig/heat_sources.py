@@ -14,7 +14,7 @@ from bunraku.geometry.visibility import Occluder
 from bunraku.rig.nearest_bones import Nearest, nearest_bones
 
 _CONDUCTION = 4.0  # c, as fitted to Blender's weights; Pinocchio's 1 is 3 here, where L has half cotangents and M thirds of the faces' areas
-_HOLDING = 0.05  # of a shell's points must have their closest bone below them and their shell behind it: then the bone is inside
+_HOLDING = 0.05  # of a shell's points must have a bone inside it or along it; fewer may be mistaken
 _CLOSEST = 1e-4  # of the mesh's size: a bone on the skin is taken to be this far away
 
 
@@ -54,14 +54,8 @@ def heat_sources(
     outward *= (np.where(turned, -1, 1) / np.linalg.norm(outward, axis=1))[:, None]
     normals = _vertex_normals(len(points), faces, outward)
     near = nearest_bones(points, normals, heads, tails)
-    starts = points[near.points]
-    seen = ~occluder.entered(starts, near.places, outward)
-    below = np.einsum("nd,nd->n", starts - near.places, normals[near.points]) > 0
-    inside = seen & below
-    inside[inside] = occluder.surrounded(starts[inside], near.places[inside], shell[near.points[inside]], shell[faces[:, 0]])
-    wrapped = np.zeros(len(points), bool)
-    wrapped[near.points[inside]] = True
-    holds = np.bincount(shell, wrapped) > _HOLDING * np.bincount(shell)
+    seen = ~occluder.entered(points[near.points], near.places, outward)
+    holds = _holding(points, faces, normals, near, seen, shell, occluder)
     lent = None
     if not holds.any():
         seen |= _nearest_of_each_shell(near, shell)
@@ -73,6 +67,42 @@ def heat_sources(
     power = _CONDUCTION / np.maximum(near.distances, _CLOSEST) ** 2
     heat = csr_matrix((power[seen], (near.points[seen], near.bones[seen])), shape=(len(points), len(heads)))
     return Sources(heat=heat, lent=lent, warmed=warmed, holds=holds, turned=int(turned.sum()))
+
+
+def _holding(
+    points: Float[np.ndarray, "P 3"],
+    faces: Int[np.ndarray, "S 3"],
+    normals: Float[np.ndarray, "P 3"],
+    near: Nearest,
+    seen: Bool[np.ndarray, " N"],
+    shell: Int[np.ndarray, " P"],
+    occluder: Occluder,
+) -> Bool[np.ndarray, " K"]:
+    """Shells that have a bone of their own: inside them, or running along them closer than to all skin that has one inside."""
+    starts = points[near.points]
+    inside = seen & (np.einsum("nd,nd->n", starts - near.places, normals[near.points]) > 0)
+    inside[inside] = occluder.surrounded(starts[inside], near.places[inside], shell[near.points[inside]], shell[faces[:, 0]])
+    holds = _shells_with(near.points[inside], shell)
+    if holds.all() or not holds.any():
+        return holds
+    along = _own_bones(points, near, seen & ~holds[shell[near.points]], holds[shell])
+    return holds | _shells_with(near.points[along], shell)
+
+
+def _shells_with(points: Int[np.ndarray, " N"], shell: Int[np.ndarray, " P"]) -> Bool[np.ndarray, " K"]:
+    """Which shells have more than a few of their points among these."""
+    among = np.zeros(len(shell), bool)
+    among[points] = True
+    return np.bincount(shell, among) > _HOLDING * np.bincount(shell)
+
+
+def _own_bones(points: Float[np.ndarray, "P 3"], near: Nearest, asked: Bool[np.ndarray, " N"], others: Bool[np.ndarray, " P"]) -> Bool[np.ndarray, " N"]:
+    """Which of the pairs that are asked about have a bone nearer to this skin than to that of all `others`: those of a wing, which run along it."""
+    pairs = np.flatnonzero(asked)
+    away = np.linalg.norm(points[near.points[pairs]] - near.places[pairs], axis=1)
+    own = np.zeros(len(asked), bool)
+    own[pairs] = away < KDTree(points[others]).query(near.places[pairs])[0]
+    return own
 
 
 def _vertex_normals(points: int, faces: Int[np.ndarray, "S 3"], outward: Float[np.ndarray, "S 3"]) -> Float[np.ndarray, "P 3"]:

@@ -43,11 +43,16 @@ def _closest(
     """Rows, bones, how far along the bone (0 … 1) the closest place is, and how far away it feels. Products of matrices, no (P B 3)."""
     bone = tails - heads
     length2 = (bone**2).sum(1)
-    dot = points @ bone.T - (heads * bone).sum(1)
+    dot = _dots(points, bone) - (heads * bone).sum(1)
     along = (dot / np.where(length2 > 0, length2, 1)).clip(0, 1)
-    from_head2 = (points**2).sum(1)[:, None] - 2 * points @ heads.T + (heads**2).sum(1)
+    from_head2 = (points**2).sum(1)[:, None] - 2 * _dots(points, heads) + (heads**2).sum(1)
     distance = np.sqrt((from_head2 - along * (2 * dot - along * length2)).clip(1e-20))
-    height = (points * normals).sum(1)[:, None] - normals @ heads.T - along * (normals @ bone.T)
+    height = (points * normals).sum(1)[:, None] - _dots(normals, heads) - along * _dots(normals, bone)
     distance *= 2 / ((height / distance).clip(-1, 1) + (1 + _SLACK))
     rows, bones = np.nonzero(distance <= distance.min(1, keepdims=True) * (1 + _TIE))
     return rows, bones, along[rows, bones], distance[rows, bones]
+
+
+def _dots(a: Float[np.ndarray, "P 3"], b: Float[np.ndarray, "B 3"]) -> Float[np.ndarray, "P B"]:
+    """`a @ b.T`, written out: on a busy machine the threads of a matrix product this thin cost ten times its work."""
+    return a[:, :1] * b[:, 0] + a[:, 1:2] * b[:, 1] + a[:, 2:] * b[:, 2]
