@@ -181,6 +181,23 @@ def test_the_command(tmp_path: Path, skeleton_file: Path, capsys: pytest.Capture
     assert run("rig", arm_obj(tmp_path), "--skeleton", joints, "-o", out) == 0
 
 
+def test_joints_are_nudged(tmp_path: Path, skeleton_file: Path) -> None:
+    nudge = tmp_path / "nudge.json"
+    nudge.write_text('{"bone1": [60, 0, 0]}')
+    mesh = tmp_path / "cm.obj"
+    mesh.write_text(_scaled(arm_obj(tmp_path).read_text(), 100))
+    placed = tmp_path / "cm.json"
+    placed.write_text(skeleton_file.read_text().replace("1.0", "100.0"))
+    assert run("rig", mesh, "--unit", 0.01, "--skeleton", placed, "--nudge", nudge, "-o", tmp_path / "out.glb") == 0
+    places = rest_poses(bunraku.load_character(tmp_path / "out.glb").skeleton).p_world_joint
+    assert places[1].tolist() == pytest.approx([0.6, 0, 0], abs=1e-6)
+
+
+def _scaled(text: str, factor: float) -> str:
+    rows = [line.split() for line in text.splitlines()]
+    return "\n".join(" ".join(["v", *(str(factor * float(word)) for word in row[1:])]) if row[0] == "v" else " ".join(row) for row in rows)
+
+
 def test_a_skeleton_elsewhere_is_warned_of(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     far = tmp_path / "far.json"
     far.write_text(json.dumps({"joints": [{"name": "a", "head": [0, 50, 0]}, {"name": "b", "parent": "a", "head": [0, 60, 0]}]}))

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import torch
+
 from bunraku.errors import BadValue
 from bunraku.files import formats
 from bunraku.files.armature_file import load_armature, save_armature
@@ -41,12 +43,14 @@ def rig_character(
     *,
     unit: float | None = None,
     up: Up | None = None,
+    nudges: PathLike | None = None,
     on_progress: Progress | None = None,
 ) -> Character:
     """A mesh that follows a skeleton by heat weights (`bunraku.rig.heat_weights`), at most `influences` (4 or 8) joints per vertex.
 
     `skeleton`: one that stands in the mesh, a file with one (.json, RigNet's .txt, .glb, .bvh …), the name of a template to be fitted, or
-    None for the template that fits best. What was assumed, fitted and repaired is in the character's notes.
+    None for the template that fits best. `nudges`: a JSON of joint → [x, y, z] that moves some of its joints. What was assumed, fitted and
+    repaired is in the character's notes.
     """
     if influences not in _INFLUENCES:
         raise BadValue(f"4 or 8 influences per vertex can be written, not {influences}.")
@@ -54,6 +58,7 @@ def rig_character(
     given = StaticMesh(name="character", mesh=mesh, space=Space()) if isinstance(mesh, Mesh) else load_static(mesh, unit=unit, up=up)
     tell(0.1)
     body, notes = _skeleton_for(given, skeleton)
+    body = body if nudges is None else _nudged(body, nudges, given.space)
     tell(0.4)
     notes = {**given.notes, **notes, **_warn_if_outside(body, given.mesh)}
     bones = moving_bones(body)
@@ -77,6 +82,15 @@ def _skeleton_for(given: StaticMesh, skeleton: Skeleton | PathLike | None) -> tu
     if skeleton is None:
         notes["templates"] = ", ".join(f"{name} {score:.2f}" for name, score in fit.scores.items())
     return fit.skeleton, notes | {f"fit {number}": note for number, note in enumerate(fit.notes, start=1)}
+
+
+def _nudged(skeleton: Skeleton, path: PathLike, space: Space) -> Skeleton:
+    """With some joints moved; the file's places are in the numbers of the mesh's file."""
+    from bunraku.rig.fit.nudge import nudged, read_nudges  # brings solvers along
+
+    given = read_nudges(path)
+    places = space.places(torch.tensor(list(given.values()), dtype=torch.float64).reshape(-1, 3)).tolist()
+    return nudged(skeleton, {name: (x, y, z) for name, (x, y, z) in zip(given, places, strict=True)})
 
 
 def _warn_if_outside(skeleton: Skeleton, mesh: Mesh) -> dict[str, str]:
