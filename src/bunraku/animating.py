@@ -13,6 +13,7 @@ import torch
 from PIL import Image
 
 from bunraku.distill.bone_boxes import bone_boxes
+from bunraku.distill.limb_search import search_limbs
 from bunraku.distill.optimise import Progress, optimise
 from bunraku.distill.settings import DistillSettings
 from bunraku.distill.stage import Shot, Stage, set_stage
@@ -29,6 +30,7 @@ from bunraku.priors.choose import KNOWN, open_prior, rate_of
 from bunraku.priors.prior import VideoPrior
 from bunraku.recipes.animate import RECIPES, from_video
 from bunraku.rig.character import Character
+from bunraku.splats.baked_light import lit_at_rest
 from bunraku.splats.from_a_mesh import from_mesh
 from bunraku.splats.splats import Splats
 from bunraku.training.run_folder import RunFolder
@@ -38,6 +40,7 @@ PathLike = str | os.PathLike[str]
 SIZE = (256, 256)  # [px] of clips where nothing else decides
 SECONDS, FPS = 2.0, 8.0
 _PREVIEWED = 8  # frames on a preview
+_SEARCHED_SPLATS, _SEARCHED_SIDE = 1200, 64  # what limbs are looked for with
 _MOST_SECONDS = 60.0
 
 
@@ -82,6 +85,9 @@ def animate(
     trajectory = Trajectory(body.rig, timing, basis=settings.basis, knots_per_second=settings.knots_per_second, speed=settings.speed).to(where)
     preview = None if kept is None else _previewer(kept.folder, stage, teacher)
     try:
+        if isinstance(teacher, VideoTeacher) and settings.search is not None and not (kept and kept.checkpoints()):
+            coarse = _stage(replace(body, splats=None), timing.fps, replace(settings, splats=_SEARCHED_SPLATS)).to(where)
+            search_limbs(trajectory, coarse, teacher.smaller(_SEARCHED_SIDE), settings.search)
         optimise(trajectory, stage, bone_boxes(body, _ground(stage)), teacher, settings, run=kept, on_progress=on_progress, preview=preview)
     except torch.OutOfMemoryError as error:
         raise BadValue("the GPU's memory is not enough for clips of that size; ask for a smaller --size, fewer --seconds, or a smaller prior.") from error
@@ -144,7 +150,7 @@ def _opened(name: str, seconds: float | None, fps: float | None, size: tuple[int
 
 
 def _stage(body: Character, fps: float, settings: DistillSettings) -> Stage:
-    splats = body.splats if isinstance(body.splats, Splats) else from_mesh(body, views=0, count=settings.splats, seed=settings.seed)
+    splats = body.splats if isinstance(body.splats, Splats) else from_mesh(lit_at_rest(body), views=0, count=settings.splats, seed=settings.seed)
     return set_stage(body, splats, fps, settings.shot)
 
 
@@ -153,7 +159,7 @@ def _ground(stage: Stage) -> float:
 
 
 def _settings_first(provenance: AnimateProvenance) -> dict[str, object]:
-    about = asdict(provenance)
+    about = json.loads(json.dumps(asdict(provenance)))  # as it will be read back
     return {name: about[name] for name in ("text", "teacher", "timing", "size", "settings")}
 
 

@@ -12,6 +12,17 @@ from bunraku.errors import BadValue
 
 
 @dataclass(frozen=True, kw_only=True)
+class SearchSettings:
+    """How limbs are looked for in a video (`limb_search.py`): the grid, in degrees away from where a limb is, and what moving costs."""
+
+    swings: tuple[float, ...] = (-60, -45, -30, -15, 0, 15, 30, 45, 60)  # about x, of the upper joint of a pair
+    bends: tuple[float, ...] = (-70, -45, -20, 0, 20, 45, 70)  # about x, of the lower one
+    moving: float = 0.3  # share of the spread of a limb's costs that turning by a right angle between two frames costs
+    # which joints of a limb, and how wide the grid is there
+    rounds: tuple[tuple[int, float], ...] = ((0, 1.0), (1, 1.0), (0, 0.5), (1, 0.5))
+
+
+@dataclass(frozen=True, kw_only=True)
 class DistillSettings:
     """How a motion is looked for."""
 
@@ -28,6 +39,7 @@ class DistillSettings:
     shot: Shot = field(default_factory=Shot)
     splats: int = 8000
     seed: int = 0
+    search: SearchSettings | None = None  # where a video is matched: limbs are first looked for on a grid
     save_every: int = 100  # iterations
     preview_every: int = 0  # 0: never
 

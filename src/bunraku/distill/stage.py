@@ -53,10 +53,10 @@ class Stage:
     def film(self, poses: WorldPoses, width: int, height: int) -> Float[Tensor, "F H W 3"]:
         """Pictures of all frames, sRGB from 0 to 1."""
         posed = deform(self.splats, self.rig, poses)
-        return self.film_splats(posed, width, height)
+        return self.film_splats(posed, self.camera(posed.means, width, height))
 
-    def film_splats(self, posed: Splats, width: int, height: int) -> Float[Tensor, "F H W 3"]:
-        return render_scene(posed, self.camera(posed.means, width, height), self.scene, self.backend).clamp(0, 1)
+    def film_splats(self, posed: Splats, camera: Camera) -> Float[Tensor, "F H W 3"]:
+        return render_scene(posed, camera, self.scene, self.backend).clamp(0, 1)
 
     def camera(self, means: Float[Tensor, "F N 3"], width: int, height: int) -> Camera:
         """One for each frame, at one distance; it follows the middle of the character smoothly.

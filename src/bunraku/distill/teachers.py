@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from bunraku.distill.lessons import teach
@@ -65,12 +65,21 @@ class VideoTeacher(Teacher):
         self.height, self.width = int(video.shape[1]), int(video.shape[2])
         self.levels = _pyramid(video)
 
+    def smaller(self, side: int) -> VideoTeacher:
+        """The same video with a shorter side of at most so many pixels, as far as it can be halved."""
+        fitting = [level for level in self.levels if min(level.shape[-2:]) <= side]
+        return VideoTeacher((fitting or self.levels[-1:])[0].movedim(1, -1))
+
     def judge(self, video: Float[Tensor, "F H W 3"], progress: float, generator: torch.Generator) -> tuple[Tensor, Mapping[str, float]]:
         if len(video) != len(self.levels[0]):
             raise BadValue(f"the video has {len(self.levels[0])} frames, the motion {len(video)}; they must be as many.")
-        away = [(ours - theirs).square().mean() for ours, theirs in zip(_pyramid(video), self.levels, strict=True)]
-        # small pictures lose contrast; each level counts by the share of detail that it holds
-        return torch.stack([4.0**level * value for level, value in enumerate(away)]).mean(), {"away": float(away[0].detach().sqrt())}
+        loss = self.away(video, torch.arange(len(video))).mean()
+        return loss, {"away": float((video.detach() - self.levels[0].movedim(1, -1)).square().mean().sqrt())}
+
+    def away(self, video: Float[Tensor, "N H W 3"], frames: Int[Tensor, " N"]) -> Float[Tensor, " N"]:
+        """How much each picture differs from a frame of the video, over all sizes. Small pictures lose contrast, so they weigh more."""
+        levels = [(ours - theirs[frames]).square().mean((1, 2, 3)) for ours, theirs in zip(_pyramid(video), self.levels, strict=True)]
+        return torch.stack([4.0**level * value for level, value in enumerate(levels)]).mean(0)
 
 
 def _pyramid(video: Float[Tensor, "F H W 3"]) -> list[Float[Tensor, "F 3 Y X"]]:

@@ -89,11 +89,15 @@ class Trajectory(nn.Module):
 
     def quats(self) -> Float[Tensor, "F J 4"]:
         """Every joint in its parent."""
-        turn, axes = euler_to_quat(ORDER, self.bone_angles()), self.quats_axes
-        turn = quat_multiply(quat_multiply(quat_conjugate(axes), turn), axes)
-        local = self.quats_rest.expand(self.timing.frames, -1, -1)
+        return self.quats_of(self.bone_angles(), torch.arange(self.timing.frames))
+
+    def quats_of(self, angles: Float[Tensor, "N M 3"], frames: Int[Tensor, " N"]) -> Float[Tensor, "N J 4"]:
+        """Every joint in its parent, with angles of one's own [rad]; the root as it is in those frames."""
+        axes = self.quats_axes
+        turn = quat_multiply(quat_multiply(quat_conjugate(axes), euler_to_quat(ORDER, angles)), axes)
+        local = self.quats_rest.expand(len(angles), -1, -1)
         moved = quat_multiply(turn, local[:, self.joints])
-        root = quat_multiply(euler_to_quat(ORDER, self.basis @ self.root_turn), local[:, 0])
+        root = quat_multiply(euler_to_quat(ORDER, (self.basis @ self.root_turn)[frames]), local[:, 0])
         local = local.index_copy(1, self.joints, moved)
         return torch.cat([root[:, None], local[:, 1:]], dim=1)
 

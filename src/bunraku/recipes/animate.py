@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from bunraku.distill.lessons import Guide, NoiseSchedule
 from bunraku.distill.regularise import Regularisers
-from bunraku.distill.settings import DistillSettings
+from bunraku.distill.settings import DistillSettings, SearchSettings
 
 
 def paper() -> DistillSettings:
@@ -30,12 +30,13 @@ def from_video() -> DistillSettings:
     """For matching a video instead of asking a prior: minutes on a processor."""
     return DistillSettings(
         iterations=400,
-        learning_rate=0.02,
+        learning_rate=0.01,
         basis="spline",
         knots_per_second=6.0,
         weighting="even",
-        regularisers=Regularisers(smooth=2e-3, ground=1.0, limits=0.05),
+        regularisers=Regularisers(smooth=3e-3, ground=1.0, limits=0.1, sides=0.3),
         splats=4000,
+        search=SearchSettings(),
     )
 
 
