@@ -23,7 +23,7 @@ from bunraku.rig.bones import bones_of
 from bunraku.rig.skinning import skin_vertices
 
 sys.path.append(str(Path(__file__).parent / "files"))
-from gltf_oracles import validator_errors
+from gltf_oracles import blender_positions, validator_errors
 from small_gltf import Writer
 
 sys.path.append(str(Path(__file__).parent / "rig"))
@@ -138,6 +138,17 @@ def test_the_validator_has_nothing_to_say(tmp_path: Path) -> None:
         bunraku.save_character(api.rig_character(source(tmp_path), bones(6), 8), tmp_path / name)
     errors = validator_errors(tmp_path / "a.glb", tmp_path / "b.glb")
     assert not any(errors.values()), errors
+
+
+@pytest.mark.oracle
+@pytest.mark.parametrize("source", [arm_obj, arm_glb])
+def test_blender_opens_it(tmp_path: Path, source: object) -> None:
+    from bunraku.kinematics.motion import rest_motion
+
+    character = api.rig_character(source(tmp_path), bones())  # type: ignore[operator]
+    bunraku.save_character(character, tmp_path / "out.glb", rest_motion(character.skeleton), clip="rest")
+    seen = blender_positions(tmp_path / "out.glb", "rest", 30, 1, character.skeleton.joints)
+    assert np.abs(seen[0] - rest_poses(character.skeleton).p_world_joint.numpy()).max() < 1e-5
 
 
 def test_a_mannequin_is_rigged_as_it_was_made() -> None:
