@@ -22,6 +22,7 @@ _GROUND = 0.07  # of the height: how far above the ground a foot's tip usually i
 _TOUCH = 0.035  # of the height: an end as low as this stands on the ground
 _STANDING = 4.0  # cost of a pair that stands on the ground and is no leg …
 _LEG, _TOE = 0.04, 0.3  # … if it is this long, measured by the longest way and by the legs there are
+_STUB, _SLIM = 8.0, 1.1  # legs are longer than so many radii of the body at its thickest; a block's corners are not
 _FOOT, _FOOT_GIVE, _FOOT_MOST = 0.2, 0.2, 3.4  # of a leg: how far its tip usually lies ahead of the shin, the spread, and the most that counts
 
 
@@ -58,6 +59,7 @@ class Weighing:
         self.template, self.land, self.facing = template, land, facing
         heights = land.volume.points[:, 1]
         self.low, self.height, self.longest = float(heights.min()), float(np.ptp(heights)), float(land.distance.max())
+        self.thick = float(land.volume.depth.max())
         self.passes = land.passes.tolist()
         self.least = 2.5 * land.volume.cell  # shorter limbs are none
         self.always = [("rare", template.prior)]
@@ -130,6 +132,7 @@ class Weighing:
             yield f"{kind.name} points", (self._angle(limb.start, limb.tip, kind.direction) / kind.spread) ** 2
         if kind.stands:
             yield f"{kind.name} stands", (above / _GROUND) ** 2
+            yield f"{kind.name} is a stub", _STUB * max(_SLIM - limb.length / self.thick, 0.0) ** 2
         if kind.toes:
             shin = np.mean([self.land.peaks[i].at(limb.level + 0.6 * limb.length) for i in limb.peaks], axis=0)
             ahead = self.facing * float(limb.tip[2] - shin[2]) / limb.length

@@ -59,7 +59,7 @@ def fit_skeleton(mesh: Mesh, template: str | None = None, on_progress: Callable[
     planes = mirror_planes(vertices, faces)
     tell("measuring the body")
     tried = [_try(plane, solid(vertices @ plane.R_body_world.T, faces), kinds) for plane in planes]
-    if all(found.whole for attempt in tried for found in attempt):
+    if any(tried) and all(found.whole for attempt in tried for found in attempt):
         tried += [_try(plane, solid(vertices @ plane.R_body_world.T, faces), kinds) for plane in lengthwise_planes(vertices, faces)]
     best: dict[str, _Found] = {}
     for found in (found for attempt in tried for found in attempt):
@@ -67,7 +67,8 @@ def fit_skeleton(mesh: Mesh, template: str | None = None, on_progress: Callable[
         if name not in best or found.cost < best[name].cost:
             best[name] = found
     if not best:
-        raise BadValue(f"the body has no ends that could be the limbs of '{kinds[0].name}'; choose another of {', '.join(templates())}, or give a skeleton.")
+        of = f"the limbs of '{template}'; choose another of {', '.join(templates())}" if template else "limbs; give it some"
+        raise BadValue(f"the body has no ends that could be {of}, or give a skeleton.")
     tell("placing joints")
     ranked = sorted(best.values(), key=lambda found: found.cost)
     chosen = ranked[0]

@@ -17,7 +17,7 @@ from scipy.spatial import KDTree
 from bunraku.errors import BadValue
 
 _MOST_CELLS, _LONGEST = 700_000, 240  # of the grid's box, and along its longest side
-_FEWEST_INSIDE = 45_000
+_FEWEST_INSIDE, _MOST_INSIDE = 45_000, 120_000  # cells of the body: coarser misses limbs, finer takes long
 _BORDER = 3  # empty cells around the body
 _LEAK = 0.5  # of the volume that the six directions see: with less, the flood has come in
 _CRUMB, _NEAR = 0.002, 0.06  # loose parts smaller than this share of the volume, or farther than this share of the size, are left out
@@ -69,9 +69,10 @@ def solid(vertices: Float[np.ndarray, "V 3"], faces: Int[np.ndarray, "T 3"]) -> 
     size = np.maximum(size, 1e-3 * size.max())
     cell = max(float((size.prod() / _MOST_CELLS) ** (1 / 3)), float(size.max()) / _LONGEST)
     volume = _fill(corner, cell)
-    if len(volume.points) < _FEWEST_INSIDE:  # a slim body in a large box
-        finer = cell * max((len(volume.points) / _FEWEST_INSIDE) ** (1 / 3), 0.5)
-        volume = _fill(corner, max(finer, float(size.max()) / _LONGEST))
+    count = len(volume.points)
+    wanted = min(max(count, _FEWEST_INSIDE), _MOST_INSIDE)
+    if count != wanted:  # a slim body in a large box, or one that fills it
+        volume = _fill(corner, max(cell * max((count / wanted) ** (1 / 3), 0.5), float(size.max()) / _LONGEST))
     if len(volume.points) < 30 or min(np.ptp(volume.cells, axis=0)) < 2:
         raise BadValue(f"the mesh ({len(vertices)} vertices, {len(faces)} faces) has no volume to put bones into; give a body, not a sheet, a line or a point.")
     return volume

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float, Int
 from scipy.spatial import KDTree
 
-_SAMPLES, _ASKED = 6000, 1200
+_SAMPLES, _ASKED = 6000, 700
 _STEP = 5.0  # [degrees] between the directions tried first
 _CAP = 0.03  # of the body's size: what one hand holds must not count more
 _GOOD = 1.3  # a plane across the world's axes is taken if it is this much worse than the best, or nearly perfect itself
