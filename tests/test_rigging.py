@@ -132,6 +132,11 @@ def test_eight_influences_are_written(tmp_path: Path) -> None:
         api.rig_character(mesh, crowd, 5)
 
 
+def test_a_cloud_of_points_is_refused() -> None:
+    with pytest.raises(BadValue, match="no faces"):
+        api.rig_character(Mesh(vertices=torch.rand(5, 3), faces=torch.zeros(0, 3, dtype=torch.long)), bones())
+
+
 @pytest.mark.oracle
 def test_the_validator_has_nothing_to_say(tmp_path: Path) -> None:
     for name, source in (("a.glb", arm_obj), ("b.glb", arm_glb)):

@@ -12,6 +12,7 @@ import os
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import bpy
@@ -58,7 +59,7 @@ def bind(vertices: np.ndarray, faces: np.ndarray, heads: np.ndarray, tails: np.n
     return weights, seconds, said
 
 
-def heard(call) -> tuple[str, float]:  # noqa: ANN001
+def heard(call: Callable[[], object]) -> tuple[str, float]:
     """Runs the call with everything that it prints caught: Blender reports failed bones on the standard output only."""
     sys.stdout.flush()
     kept = os.dup(1)

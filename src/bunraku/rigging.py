@@ -56,6 +56,8 @@ def rig_character(
         raise BadValue(f"4 or 8 influences per vertex can be written, not {influences}.")
     tell = on_progress or (lambda share: None)
     given = StaticMesh(name="character", mesh=mesh, space=Space()) if isinstance(mesh, Mesh) else load_static(mesh, unit=unit, up=up)
+    if not len(given.mesh.faces):
+        raise BadValue(f"the mesh has {len(given.mesh.vertices)} vertices but no faces; a mesh of triangles is needed, not a cloud of points.")
     tell(0.1)
     body, notes = _skeleton_for(given, skeleton)
     body = body if nudges is None else _nudged(body, nudges, given.space)

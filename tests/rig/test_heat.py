@@ -213,6 +213,15 @@ def test_the_report_says_what_was_repaired(kind: str, word: str) -> None:
     assert replace(report, repeated=0) != report or kind != "soup"
 
 
+@pytest.mark.parametrize("with_face", [True, False])
+def test_a_stray_vertex_far_off_does_not_matter(with_face: bool) -> None:
+    vertices, faces, heads, tails = arm(3)
+    stray = np.array([[1e5, 0, 0]])
+    more = np.concatenate([faces, [[0, 1, len(vertices)]]]) if with_face else faces
+    weights = heat_weights(np.concatenate([vertices, stray]), more, heads, tails)[0]
+    assert np.abs(weights[:-1] - heat_weights(vertices, faces, heads, tails)[0]).max() < (0.2 if with_face else ROUNDING)
+
+
 def test_a_buckle_follows_the_body_under_it() -> None:
     """It lies on the first bone's skin. A third bone outside the body is nearer to the buckle than the first, but nearer still to the body."""
     vertices, faces, heads, tails = arm(2)

@@ -15,6 +15,7 @@ from scipy.sparse.csgraph import connected_components
 from scipy.spatial import KDTree
 
 _SAME_SPOT = 1e-6  # of the mesh's size: what float32 and exporters' rounding do to one spot
+_FAR_OFF = 10.0  # times as large as the box around 98 of 100 vertices: then a few of them are strays
 _FLAT = 1e-12  # of the size squared: a face with less area is a line
 
 
@@ -37,9 +38,7 @@ class Welded:
 
 def weld(vertices: Float[np.ndarray, "V 3"], faces: Int[np.ndarray, "T 3"]) -> Welded:
     """Welds vertices closer than a millionth of the mesh's size; drops faces without area and repeated faces (also those turned round)."""
-    low, high = vertices.min(0).astype(np.float64), vertices.max(0).astype(np.float64)
-    size = float((high - low).max()) or 1.0
-    centre = low + (high - low) / 2
+    centre, size = _box(vertices[np.unique(faces)] if len(faces) else vertices)
     unit = (vertices.astype(np.float64) - centre) / size
     of_vertex, first = _spots(unit)
     points, corners = unit[first], of_vertex[faces]
@@ -58,6 +57,14 @@ def weld(vertices: Float[np.ndarray, "V 3"], faces: Int[np.ndarray, "T 3"]) -> W
         flat=int((~solid).sum()),
         doubled=len(kept) - len(alone),
     )
+
+
+def _box(vertices: Float[np.ndarray, "N 3"]) -> tuple[Float[np.ndarray, "3"], float]:
+    """Centre and size of the box around them, or around most of them where a few lie so far off that the body would shrink to a dot."""
+    low, inner_low, inner_high, high = np.percentile(vertices.astype(np.float64), (0, 1, 99, 100), axis=0)
+    if (high - low).max() > _FAR_OFF * (inner_high - inner_low).max() > 0:
+        low, high = inner_low, inner_high
+    return low + (high - low) / 2, float((high - low).max()) or 1.0
 
 
 def _spots(unit: Float[np.ndarray, "V 3"]) -> tuple[Int[np.ndarray, " V"], Int[np.ndarray, " P"]]:
