@@ -5,7 +5,10 @@
   bunraku rig dog.glb --skeleton quadruped --joints dog.json -o dog.glb
 
 Without --skeleton the template that fits best is fitted. Joints that sit wrong (look at --report) can be moved by hand: a few with --nudge,
-or all by writing them with --joints, editing that JSON and giving it as --skeleton.
+or all by writing them with --joints, editing that JSON and giving it as --skeleton. It looks like this, in the numbers of the mesh's file:
+
+  {"joints": [{"name": "hips", "parent": null, "head": [0, 1, 0], "role": "hips"},
+              {"name": "spine", "parent": "hips", "head": [0, 1.2, 0], "tail": [0, 1.6, 0]}]}
 """
 
 from __future__ import annotations
