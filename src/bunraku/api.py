@@ -8,8 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
-from bunraku.animating import animate, save_animation, stage_picture
-from bunraku.animating import settings_of as animate_settings
 from bunraku.datasets.describe import describe_dataset
 from bunraku.datasets.store import Dataset, open_dataset
 from bunraku.errors import BadValue, BunrakuError, SkeletonMismatch
@@ -41,6 +39,8 @@ from bunraku.teaching import recipe, train_model
 from bunraku.timeline import Prompt, Timeline, load_constraints, load_timeline
 
 if TYPE_CHECKING:
+    from bunraku.distill.settings import DistillSettings
+    from bunraku.distill.take import AnimateTake
     from bunraku.film.film import Film
     from bunraku.splats.splats import Splats
     from bunraku.trials.results import Evaluation
@@ -348,6 +348,34 @@ def print_evaluation(evaluation: Evaluation) -> None:
     from bunraku.trials.report import print_tables
 
     print_tables(evaluation)
+
+
+def animate(character: Character | PathLike, text: str = "", **asking: Any) -> AnimateTake:
+    """Motion for a character of any shape, from a video model or a video; `asking` is as for `bunraku.animating.animate`."""
+    from bunraku import animating
+
+    return animating.animate(character, text, **asking)
+
+
+def animate_settings(recipe: str | None, *, matching: bool) -> DistillSettings:
+    """A recipe of `animate` by name; None is the usual one, for matching a video or for a prior."""
+    from bunraku import animating
+
+    return animating.settings_of(recipe, matching=matching)
+
+
+def save_animation(take: AnimateTake, character: Character | PathLike, path: PathLike, *, clip: str | None = None) -> None:
+    """Writes what `animate` gave into the character's own document, or as any motion; a JSON with every setting lies beside it."""
+    from bunraku import animating
+
+    animating.save_animation(take, character, path, clip=clip)
+
+
+def stage_picture(character: Character | PathLike, path: PathLike, *, size: tuple[int, int] | None = None) -> None:
+    """Writes the character at rest on the stage that `animate` films it on: what a video for it should begin with."""
+    from bunraku import animating
+
+    animating.stage_picture(character, path, size=size)
 
 
 def describe(path: PathLike, *, clip: str | int | None = None, roles: Roles | None = None, **reading: Any) -> dict[str, Any]:
