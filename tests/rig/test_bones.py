@@ -47,6 +47,14 @@ def test_handles_move_no_skin() -> None:
     assert len(moving_bones(chain(("ctrl", -1, (0, 0, 0))))) == 1
 
 
+def test_an_end_ends_its_parents_bone() -> None:
+    body = chain(("head", -1, (0, 1, 0)), ("head_end", 0, (0, 0.2, 0)))
+    bones = moving_bones(body)
+    assert bones.joints.tolist() == [0]
+    assert bones.tails.tolist() == [pytest.approx([0, 1.2, 0])]
+    assert len(moving_bones(chain(("end", -1, (0, 0, 0))))) == 1
+
+
 def test_bone_weights_become_joint_weights() -> None:
     bones = bones_of(chain(("a", -1, (0, 0, 0)), ("b", 0, (1, 0, 0)), ("c", 0, (0, 1, 0))))
     assert bones.to_joints(torch.tensor([[0.1, 0.2, 0.3, 0.4]]), 3).tolist() == [pytest.approx([0.3, 0.3, 0.4])]

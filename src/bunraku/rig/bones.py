@@ -15,6 +15,7 @@ from bunraku.kinematics.skeleton import Skeleton
 
 # words in the names of joints that pull others and move no skin
 HANDLES = {"ik", "pole", "ctrl", "ctl", "control", "controller", "target", "goal", "effector", "slot", "handslot", "socket"}
+_ENDS = {"end", "nub", "site"}
 _LEAF = 0.5  # of its parent's bone: how far a joint without child and tip goes on
 
 
@@ -35,13 +36,19 @@ class Bones:
 
 
 def moving_bones(skeleton: Skeleton) -> Bones:
-    """The bones that skin follows: without the handles of inverse kinematics, and without what stands above the hips of a body with legs."""
+    """The bones that skin follows: without the handles of inverse kinematics, and without what stands above the hips of a body with legs.
+
+    A leaf that is called an end is where its parent's bone ends, and has none of its own.
+    """
     names = [parse(name).words for name in skeleton.joints]
     idle = {joint for joint, words in enumerate(names) if words & HANDLES}
     if skeleton.has("hips", "left_hip", "right_hip"):
         idle |= set(skeleton.ancestors(skeleton.role("hips")))
     idle -= set(skeleton.roles.values())  # some rigs know a foot only as the handle of its leg
-    return bones_of(skeleton, frozenset(idle) if len(idle) < len(skeleton) else frozenset())
+    bones = bones_of(skeleton, frozenset(idle) if len(idle) < len(skeleton) else frozenset())
+    ends = [joint for joint, words in enumerate(names) if words & _ENDS and not skeleton.children[joint] and joint not in skeleton.roles.values()]
+    keep = ~torch.isin(bones.joints, torch.tensor(ends, dtype=torch.long))
+    return Bones(heads=bones.heads[keep], tails=bones.tails[keep], joints=bones.joints[keep]) if keep.any() else bones
 
 
 def bones_of(skeleton: Skeleton, without: frozenset[int] = frozenset()) -> Bones:
