@@ -13,7 +13,7 @@ from bunraku.cli import main, parser
 from bunraku.generator.checkpoint import Model, save_model
 from tests.generator.tiny import walker
 
-TAKES_HOURS = ("data", "train", "evaluate")  # these are only parsed
+TAKES_HOURS = ("data", "train", "evaluate", "--prior", "--from-video")  # commands with one of these words are only parsed
 ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text()
 
@@ -35,7 +35,7 @@ def test_the_demo_writes_what_it_says(demo: Path) -> None:
 def test_commands_and_lines_work_as_printed(demo: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(demo)
     commands = [shlex.split(command, comments=True) for command in re.findall(r"^bunraku (.*)$", README, flags=re.M)]
-    runnable = [command for command in commands if command[0] not in TAKES_HOURS]
+    runnable = [command for command in commands if not set(command) & set(TAKES_HOURS)]
     assert len(runnable) >= 9
     save_model(Model(name="random", denoiser=walker(), text_encoder="none"), demo / "CHECKPOINT")
     for command in runnable:
@@ -57,4 +57,4 @@ def test_the_second_example(demo: Path, monkeypatch: pytest.MonkeyPatch, capsys:
 
 
 def test_it_is_short() -> None:
-    assert README.count("\n") <= 120
+    assert README.count("\n") <= 140
