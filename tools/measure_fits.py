@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*")
     parser.add_argument("--template")
     parser.add_argument("--sheets", type=Path)
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     print("| asset | template | sure | mean % | worst | s |\n|---|---|---|---|---|---|")
     for path in sorted(given.folder.rglob("*.glb")):
         if given.names and path.stem not in given.names:

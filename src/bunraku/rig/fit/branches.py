@@ -46,13 +46,11 @@ class Branch:
     area: Float[np.ndarray, " K"]  # of the cross-sections
     rows: Int[np.ndarray, " N"]  # the cells it is made of
 
-    @property
-    def length(self) -> float:
-        return float(np.linalg.norm(np.diff(self.line, axis=0), axis=1).sum())
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Landscape:
+    """Distances inside a body from its middle, the far ends, and the passes between them."""
+
     volume: Volume
     middle: int  # the cell
     x: float  # the mirror plane
