@@ -9,9 +9,9 @@ ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src" / "bunraku"
 # from the doors down to the ground: each room imports only rooms further down
 ROOMS = (
-    *("", "cli", "recipes", "training", "trials", "retrieval", "datasets", "datasets/sources"),
-    *("generator", "generator/text", "evaluate", "timeline", "files", "files/gltf"),
-    *("picture", "rig", "kinematics", "diffusion", "geometry", "math"),
+    *("", "cli", "recipes", "distill", "training", "trials", "retrieval", "datasets", "datasets/sources"),
+    *("generator", "generator/text", "priors", "evaluate", "timeline", "files", "files/gltf"),
+    *("film", "splats", "picture", "rig", "rig/fit", "kinematics", "diffusion", "geometry", "math"),
 )
 HEAD = """# Map
 
@@ -22,7 +22,7 @@ BESIDE = """
 - `tests/` mirrors `src/bunraku/`; `tests/files/test_bvh_read.py` tests `files/bvh_read.py`.
 - `examples/` are numbered scripts; the first is `make demo`. `benchmarks/` write `docs/benchmarks.md`.
 - `docs/conventions.md` (axes, names, roles), `docs/metrics.md` (every number of the report), `docs/decisions/` (why it is so), `docs/lab.md` (what was tried).
-- `tools/`: what is run by hand or by tests, never imported: this map, the Blender and glTF-validator referees.
+- `tools/`: what is run by hand or by tests, never imported: this map, referees (Blender, glTF's validator), measurements on assets, the baking of the human.
 """
 
 

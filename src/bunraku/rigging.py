@@ -88,9 +88,10 @@ def _skeleton_for(given: StaticMesh, skeleton: Skeleton | PathLike | None) -> tu
 
 def _nudged(skeleton: Skeleton, path: PathLike, space: Space) -> Skeleton:
     """With some joints moved; the file's places are in the numbers of the mesh's file."""
-    from bunraku.rig.fit.nudge import nudged, read_nudges  # brings solvers along
+    from bunraku.files.nudges import load_nudges  # brings solvers along
+    from bunraku.rig.fit.nudge import nudged
 
-    given = read_nudges(path)
+    given = load_nudges(path)
     places = space.places(torch.tensor(list(given.values()), dtype=torch.float64).reshape(-1, 3)).tolist()
     return nudged(skeleton, {name: (x, y, z) for name, (x, y, z) in zip(given, places, strict=True)})
 
@@ -142,9 +143,11 @@ def save_joints(skeleton: Skeleton, path: PathLike, like: PathLike | None = None
 
 
 def save_rig_report(character: Character, path: PathLike) -> None:
-    """Draws the skeleton in the mesh and which joint every part of the skin follows, from the front and the side."""
+    """Draws the skeleton in the mesh and which joint every part of the skin follows; below, all joints with the names to move them by."""
+    from bunraku.picture.fit_sheet import fit_sheet
     from bunraku.picture.rig_sheet import rig_sheet
+    from bunraku.picture.sheet import stacked
 
     kind = picture_format(path)
-    sheet = rig_sheet(character)
+    sheet = stacked(rig_sheet(character), fit_sheet(character.mesh, character.skeleton))
     write_atomically(path, lambda temporary: sheet.save(temporary, format=kind, quality=92))

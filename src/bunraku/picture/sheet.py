@@ -104,3 +104,15 @@ def in_rows(tiles: list[Image.Image]) -> Image.Image:
     for i, tile in enumerate(tiles):
         sheet.paste(tile, (i % columns * (width + _GAP), i // columns * (height + _GAP)))
     return sheet
+
+
+def stacked(*pictures: Image.Image) -> Image.Image:
+    """Pictures below one another, scaled down to one width."""
+    width = min(picture.width for picture in pictures)
+    fitting = [picture.resize((width, round(picture.height * width / picture.width)), Image.Resampling.LANCZOS) for picture in pictures]
+    sheet = Image.new("RGB", (width, sum(picture.height for picture in fitting) + _GAP * (len(fitting) - 1)), _PAPER)
+    top = 0
+    for picture in fitting:
+        sheet.paste(picture, (0, top))
+        top += picture.height + _GAP
+    return sheet

@@ -1,7 +1,7 @@
 """Skeletons for meshes without one: a template's limbs are found in the body, and its joints placed in them."""
 
 from bunraku.rig.fit.fit import Fit, fit_skeleton
-from bunraku.rig.fit.nudge import nudged, read_nudges, write_nudges
+from bunraku.rig.fit.nudge import nudged
 from bunraku.rig.fit.templates import templates
 
-__all__ = ["Fit", "fit_skeleton", "nudged", "read_nudges", "templates", "write_nudges"]
+__all__ = ["Fit", "fit_skeleton", "nudged", "templates"]
