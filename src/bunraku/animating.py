@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
+from typing import TypedDict, Unpack
 
 import numpy as np
 import torch
@@ -44,6 +45,14 @@ _SEARCHED_SPLATS, _SEARCHED_SIDE = 1200, 64  # what limbs are looked for with
 _MOST_SECONDS = 60.0
 
 
+class Clips(TypedDict, total=False):
+    """The clips that are looked at. A prior decides what is not said."""
+
+    seconds: float | None
+    fps: float | None
+    size: tuple[int, int] | None  # width, height [px]
+
+
 def animate(
     character: Character | PathLike,
     text: str = "",
@@ -51,19 +60,18 @@ def animate(
     prior: VideoPrior | str | None = None,
     video: PathLike | None = None,
     recipe: DistillSettings | str | None = None,
-    seconds: float | None = None,
-    fps: float | None = None,
-    size: tuple[int, int] | None = None,
     run: PathLike | None = None,
     resume: bool = False,
     device: str = "auto",
     on_progress: Callable[[Progress], None] | None = None,
+    **clips: Unpack[Clips],
 ) -> AnimateTake:
     """Motion for a character, from a video model and words, or from a video that shows the character move on `stage_picture`'s stage.
 
-    `prior` is a VideoPrior of your own, a known name or a folder. Clips of `seconds` at `fps` and `size` [px] are looked at; a prior
-    decides what is not said. `run` is a folder for checkpoints, log and previews, which `resume` goes on from.
+    `prior` is a VideoPrior of your own, a known name or a folder. `run` is a folder for checkpoints, log and previews, which `resume`
+    goes on from.
     """
+    seconds, fps, size = (clips.get(name) for name in ("seconds", "fps", "size"))
     body = _character(character)
     settings = settings_of(recipe, matching=video is not None)
     if (prior is None) == (video is None):

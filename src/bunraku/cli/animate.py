@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from bunraku.cli.render import size_of
-from bunraku.cli.shared import let_threads_sleep, plain_warnings
+from bunraku.cli.shared import let_threads_sleep, long_run, plain_warnings, size_of
 from bunraku.errors import BadValue
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     if args.resume and not args.folder:
         raise BadValue("--resume needs the folder of the run; name it with --run DIR.")
     api.output_paths(args.output, 1)  # before any work is done
-    with plain_warnings(), _Teller() as tell:
+    with plain_warnings(), long_run("animating") as tell:
         take = api.animate(
             args.character,
             args.text,
@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
             run=args.folder,
             resume=args.resume,
             device=args.device,
-            on_progress=tell,
+            on_progress=lambda now: _now_and_then(tell, now),
         )
     api.save_animation(take, args.character, args.output, clip=args.clip_name or args.text or None)
     print(f"{args.output}: {len(take.motion)} frames at {take.motion.fps:g} fps, from {take.provenance.teacher}")
@@ -86,30 +86,13 @@ def _changed(settings: Any, args: argparse.Namespace) -> Any:
     return replace(settings, preview_every=max(settings.iterations // 20, 1)) if args.folder else settings
 
 
-class _Teller:
-    """How a run goes: a bar with the terms of the loss on a terminal, a line now and then elsewhere."""
+def _now_and_then(tell: Callable[[int, int, str], None], now: Progress) -> None:
+    """A terminal hears of every iteration, a log of every twentieth part."""
+    if sys.stderr.isatty() or now.iteration % max(now.iterations // 20, 1) == 0:
+        tell(now.iteration, now.iterations, _words(now))
 
-    def __init__(self) -> None:
-        self._bar: Any = None
 
-    def __enter__(self) -> _Teller:
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-            columns = (TextColumn("animating"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._bar.start()
-            self._row = self._bar.add_task("")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def __call__(self, progress: Progress) -> None:
-        shown = ", ".join(f"{name} {progress.terms[name]:.3g}" for name in ("prior", "smooth", "ground") if name in progress.terms)
-        if self._bar is not None:
-            self._bar.update(self._row, total=progress.iterations, completed=progress.iteration, description=shown)
-        elif progress.iteration % max(progress.iterations // 10, 1) == 0:
-            print(f"iteration {progress.iteration} of {progress.iterations}: {shown}; {progress.seconds_left:.0f} s left", file=sys.stderr)
+def _words(now: Progress) -> str:
+    """The terms of the loss that matter, and how long it will take."""
+    shown = ", ".join(f"{name} {now.terms[name]:.3g}" for name in ("prior", "smooth", "ground") if name in now.terms)
+    return f"{shown}; {now.seconds_left:.0f} s left"

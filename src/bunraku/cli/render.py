@@ -8,11 +8,8 @@
 from __future__ import annotations
 
 import argparse
-import os
-import re
 
-from bunraku.cli.shared import add_reading_arguments, plain_warnings, progress, reading, say_notes
-from bunraku.errors import BadValue
+from bunraku.cli.shared import add_reading_arguments, let_threads_sleep, plain_warnings, progress, reading, say_notes, size_of
 
 HELP = "make a film of a motion or a character"
 
@@ -31,8 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    # before torch is loaded: its threads wait without keeping a core busy
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    let_threads_sleep()
     from bunraku import api
 
     size = None if args.size is None else size_of(args.size)
@@ -54,11 +50,3 @@ def run(args: argparse.Namespace) -> int:
     print(f"{args.output}: {len(film)} frames at {film.fps:g} fps, {film.camera.width} × {film.camera.height} px, performed by '{performance.character.name}'")
     say_notes(performance.motion.provenance.notes)
     return 0
-
-
-def size_of(text: str) -> tuple[int, int]:
-    """Width and height from 720x480."""
-    found = re.fullmatch(r"(\d{1,9})[x×,](\d{1,9})", text.strip())
-    if found is None:
-        raise BadValue(f"'{text}' is no size; give width and height in pixels, such as 720x480.")
-    return int(found[1]), int(found[2])

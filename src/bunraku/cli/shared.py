@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import warnings
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
+
+from bunraku.errors import BadValue
 
 if TYPE_CHECKING:
     from bunraku.kinematics.motion import Motion
@@ -51,6 +54,21 @@ def progress(task: str) -> Iterator[Callable[[float], None] | None]:
 
 
 @contextmanager
+def long_run(task: str) -> Iterator[Callable[[int, int, str], None]]:
+    """How a run of many steps goes: a bar on a terminal, lines elsewhere. Yields what should be told step, steps and a few words."""
+    if not sys.stderr.isatty():
+        yield lambda step, steps, words: print(f"step {step} of {steps}: {words}", file=sys.stderr, flush=True)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn(task), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        row = bar.add_task("")
+        yield lambda step, steps, words: bar.update(row, completed=step, total=steps, description=words)
+
+
+@contextmanager
 def plain_warnings() -> Iterator[None]:
     """Warnings as sentences, each once, without the place in the code they come from."""
     with warnings.catch_warnings():
@@ -73,3 +91,11 @@ def say_notes(notes: Mapping[str, str]) -> None:
     """What a reader assumed or a writer left out, one line each."""
     for topic, note in notes.items():
         print(f"  note: {topic}: {note}", file=sys.stderr)
+
+
+def size_of(text: str) -> tuple[int, int]:
+    """Width and height from 720x480."""
+    found = re.fullmatch(r"(\d{1,9})[x×,](\d{1,9})", text.strip())
+    if found is None:
+        raise BadValue(f"'{text}' is no size; give width and height in pixels, such as 720x480.")
+    return int(found[1]), int(found[2])

@@ -12,13 +12,8 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
-from typing import TYPE_CHECKING
 
-from bunraku.cli.shared import let_threads_sleep, plain_warnings
-
-if TYPE_CHECKING:
-    from bunraku.training.loop import Progress
+from bunraku.cli.shared import let_threads_sleep, long_run, plain_warnings
 
 HELP = "train a model on captured motion"
 
@@ -41,7 +36,7 @@ def run(args: argparse.Namespace) -> int:
     let_threads_sleep()
     from bunraku import api
 
-    with plain_warnings(), _Teller() as tell:
+    with plain_warnings(), long_run("training") as tell:
         finished = api.train_model(
             api.recipe(args.kind, args.size, ablation=args.ablation, changes=args.changes),
             args.data,
@@ -51,37 +46,8 @@ def run(args: argparse.Namespace) -> int:
             begin_with=args.begin_with,
             device=args.device,
             sharing=args.sharing,
-            on_progress=tell,
+            on_progress=lambda now: tell(now.step, now.steps, f"loss {now.loss:.4f}, {now.steps_per_second:.2f} steps/s"),
         )
     if os.environ.get("RANK", "0") == "0":
         print(f"{args.output}/model: {'trained' if finished else 'not at its end: go on with --resume'}")
     return 0
-
-
-class _Teller:
-    """How a run goes: a bar on a terminal, a line now and then elsewhere."""
-
-    def __init__(self) -> None:
-        self._bar = None
-
-    def __enter__(self) -> _Teller:
-        if sys.stderr.isatty():
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-            columns = (TextColumn("training"), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"), TimeRemainingColumn())
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True)
-            self._bar.start()
-            self._row = self._bar.add_task("")
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._bar is not None:
-            self._bar.stop()
-
-    def __call__(self, now: Progress) -> None:
-        said = f"loss {now.loss:.4f}, {now.steps_per_second:.2f} steps/s"
-        if self._bar is not None:
-            self._bar.update(self._row, completed=now.step, total=now.steps, description=said)
-        else:
-            print(f"step {now.step} of {now.steps}: {said}", file=sys.stderr, flush=True)

@@ -15,11 +15,10 @@ from bunraku.errors import BadValue
 from bunraku.priors.causal_encoder import Cache, encode_chunks
 from bunraku.priors.latents import posterior, require_size
 from bunraku.priors.noise_paths import Diffusion, Latent
-from bunraku.priors.parts import PartsFolder, diffusers_class, open_parts
+from bunraku.priors.parts import PartsFolder, diffusers_class, open_model
 from bunraku.priors.prior import PriorSpec, Video, VideoPrior, guided, require_video
 from bunraku.priors.words import Words, encode_words
 
-PARTS = ("transformer", "vae", "scheduler", "tokenizer", "text_encoder")
 FPS = {None: 8.0, 1: 8.0, 2: 16.0}  # by the transformer's patch in time: the 1.5 model was trained at 16
 
 
@@ -49,11 +48,8 @@ class CogVideoX(VideoPrior):
         dtype: torch.dtype = torch.bfloat16,
     ) -> CogVideoX:
         """A model by folder or Hugging Face name; without frames and size the ones it was trained on."""
-        parts = open_parts(model, PARTS, or_else="name a folder that holds the model.")
-        device = torch.device(device)
+        parts, transformer, vae = open_model(model, "CogVideoXTransformer3DModel", "AutoencoderKLCogVideoX", dtype=dtype, device=device)
         scheduler = diffusers_class("CogVideoXDDIMScheduler").from_config(parts.config("scheduler"))
-        transformer = parts.load("transformer", diffusers_class("CogVideoXTransformer3DModel"), dtype, device)
-        vae = parts.load("vae", diffusers_class("AutoencoderKLCogVideoX"), dtype, device)
         made, across = transformer.config, 2 ** (len(vae.config.block_out_channels) - 1)
         kind = scheduler.config.prediction_type
         if kind != "v_prediction":

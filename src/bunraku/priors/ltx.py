@@ -16,11 +16,10 @@ from torch import Tensor
 from bunraku.errors import BadValue
 from bunraku.priors.latents import posterior, require_size
 from bunraku.priors.noise_paths import Latent, RectifiedFlow
-from bunraku.priors.parts import PartsFolder, diffusers_class, open_parts
+from bunraku.priors.parts import PartsFolder, open_model
 from bunraku.priors.prior import PriorSpec, Video, VideoPrior, guided, require_video
 from bunraku.priors.words import Words, encode_words
 
-PARTS = ("transformer", "vae", "scheduler", "tokenizer", "text_encoder")
 MOST_TOKENS = 128
 FPS = 25.0
 
@@ -48,11 +47,8 @@ class Ltx(VideoPrior):
         dtype: torch.dtype = torch.bfloat16,
     ) -> Ltx:
         """A model by folder or Hugging Face name; without frames and size 97 frames of 704 × 480 pixels."""
-        parts = open_parts(model, PARTS, or_else="name a folder that holds the model.")
-        device = torch.device(device)
-        vae = parts.load("vae", diffusers_class("AutoencoderKLLTXVideo"), dtype, device)
+        parts, transformer, vae = open_model(model, "LTXVideoTransformer3DModel", "AutoencoderKLLTXVideo", dtype=dtype, device=device)
         vae.enable_gradient_checkpointing()  # exact, and a twentieth of the memory
-        transformer = parts.load("transformer", diffusers_class("LTXVideoTransformer3DModel"), dtype, device)
         return cls(transformer=transformer, vae=vae, parts=parts, name=str(model), frames=frames or 97, size=size or (704, 480))
 
     def encode(self, video: Video, generator: torch.Generator | None = None) -> Latent:

@@ -18,6 +18,7 @@ from bunraku.errors import FileProblem, FormatProblem
 from bunraku.files.hub import model_folder
 
 INDEX = "model_index.json"
+PARTS = ("transformer", "vae", "scheduler", "tokenizer", "text_encoder")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +68,15 @@ def _json(path: Path) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise FormatProblem(f"'{path}' must hold a JSON object.")
     return found
+
+
+def open_model(
+    model: str | os.PathLike[str], transformer: str, vae: str, *, dtype: torch.dtype, device: torch.device | str
+) -> tuple[PartsFolder, Any, Any]:
+    """A video model's folder, and its transformer and VAE by the names of their classes in diffusers."""
+    kinds = diffusers_class(transformer), diffusers_class(vae)
+    parts, where = open_parts(model, PARTS, or_else="name a folder that holds the model."), torch.device(device)
+    return parts, parts.load("transformer", kinds[0], dtype, where), parts.load("vae", kinds[1], dtype, where)
 
 
 def diffusers_class(name: str) -> Any:

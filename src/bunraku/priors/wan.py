@@ -16,11 +16,10 @@ from bunraku.errors import BadValue
 from bunraku.priors.causal_encoder import Cache, encode_chunks
 from bunraku.priors.latents import posterior, require_size
 from bunraku.priors.noise_paths import Latent, RectifiedFlow
-from bunraku.priors.parts import PartsFolder, diffusers_class, open_parts
+from bunraku.priors.parts import PartsFolder, open_model
 from bunraku.priors.prior import PriorSpec, Video, VideoPrior, guided, require_video
 from bunraku.priors.words import Words, encode_words
 
-PARTS = ("transformer", "vae", "scheduler", "tokenizer", "text_encoder")
 MOST_TOKENS = 512
 ALONG = 4  # video frames in a latent frame; the first has one of its own
 
@@ -53,12 +52,11 @@ class Wan(VideoPrior):
         dtype: torch.dtype = torch.bfloat16,
     ) -> Wan:
         """A model by folder or Hugging Face name; without frames and size 81 frames of 832 × 480 pixels (Wan 2.2 5B: 121 of 1280 × 704)."""
-        parts = open_parts(model, PARTS, or_else="name a folder that holds the model.")
-        device = torch.device(device)
+        parts, transformer, vae = open_model(model, "WanTransformer3DModel", "AutoencoderKLWan", dtype=dtype, device=device)
         per_token = bool(parts.index.get("expand_timesteps", False))
         return cls(
-            transformer=parts.load("transformer", diffusers_class("WanTransformer3DModel"), dtype, device),
-            vae=parts.load("vae", diffusers_class("AutoencoderKLWan"), dtype, device),
+            transformer=transformer,
+            vae=vae,
             parts=parts,
             name=str(model),
             frames=frames or (121 if per_token else 81),
