@@ -63,7 +63,7 @@ class Stage:
 
         The gradient goes through that, too: without it a character is told to move where the camera then goes with it, and runs away.
         """
-        middle = low_pass((means.amin(1) + means.amax(1))[None] / 2, low_pass_kernel(max(_SMOOTHING * self.fps, 0.2)).to(means))[0]
+        middle = low_pass((means.amin(1) + means.amax(1))[None] / 2, low_pass_kernel(max(_SMOOTHING * self.fps, 0.2)))[0]
         if not self.shot.follow:
             middle = middle[:1].expand_as(middle)
         distance = self.radius / _FILLED / math.sin(FIELD_OF_VIEW / 2)
