@@ -14,7 +14,7 @@ from bunraku.splats import from_mesh
 from tests.splats.puppet import puppet
 
 TIMING = Timing(frames=6, fps=8.0)
-SIDE = 24  # [px]
+SIDE = 32  # [px]
 
 
 @lru_cache

@@ -21,7 +21,7 @@ from tests.distill.small_stage import clip, rest, stage, waving
 
 
 def settings(iterations: int = 160, **changes: object) -> DistillSettings:
-    given = {"learning_rate": 0.05, "weighting": "even", "regularisers": Regularisers(smooth=1e-4, ground=0.1), "save_every": 5}
+    given = {"learning_rate": 0.08, "weighting": "even", "regularisers": Regularisers(smooth=1e-4, ground=0.1), "save_every": 5}
     return DistillSettings(iterations=iterations, **{**given, **changes})  # type: ignore[arg-type]
 
 

@@ -62,8 +62,9 @@ class Stage:
         """One for each frame, at one distance; it follows the middle of the character smoothly.
 
         The gradient goes through that, too: without it a character is told to move where the camera then goes with it, and runs away.
+        The middle is the mean of all splats, not that of their box: a leg that is wrong should not shift the whole picture.
         """
-        middle = low_pass((means.amin(1) + means.amax(1))[None] / 2, low_pass_kernel(max(_SMOOTHING * self.fps, 0.2)))[0]
+        middle = low_pass(means.mean(1)[None], low_pass_kernel(max(_SMOOTHING * self.fps, 0.2)))[0]
         if not self.shot.follow:
             middle = middle[:1].expand_as(middle)
         distance = self.radius / _FILLED / math.sin(FIELD_OF_VIEW / 2)
