@@ -50,6 +50,8 @@ class JointKind:
     # beside the trunk, as far aside as the limb: (where on it, radii above its centreline, 0 as far ahead as the limb … 1 as the trunk there)
     body: tuple[float, float, float] | None = None
     trunk: tuple[float, float] | None = None  # (where on the trunk, share of the way from there to the limb)
+    lift: float | None = None  # on a leg, instead of `at`: where it is so high above the ground, as a share of the trunk's height
+    nose: float | None = None  # on a head: where it is so far behind its foremost point, by the same measure; those before it follow
     role: str | None = None
 
 
@@ -60,6 +62,7 @@ class Template:
     limbs: tuple[LimbKind, ...]
     joints: tuple[JointKind, ...]
     trunk: tuple[tuple[str, ...], tuple[str, ...]]  # the limbs at which the trunk begins and ends: the first of each that is there
+    beside: str | None = None  # of bodies that lie: the limbs beside which shares of the trunk are 1; without, they are 1 at its end
     some: tuple[str, ...] = ()  # limbs of which at least one must be there
     prior: float = 0.0  # cost of being rarer than others
     slender: tuple[float, float] | None = None  # usual slenderness of the body, and its spread (of the logarithm)
@@ -93,6 +96,7 @@ def _read(data: dict) -> Template:
         limbs=limbs,
         joints=tuple(JointKind(**_with_tuples(joint)) for joint in data["joints"]),
         trunk=(tuple(data["trunk"][0]), tuple(data["trunk"][1])),
+        beside=data.get("beside"),
         some=tuple(data.get("some", ())),
         prior=data.get("prior", 0.0),
         slender=tuple(slender) if slender else None,
