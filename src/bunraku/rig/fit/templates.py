@@ -1,7 +1,8 @@
 """Templates: what kinds of bodies there are, as data in `templates/NAME.json`.
 
 A template names the limbs that a body of its kind has, where each points and where it grows, and the joints as shares of the way along a limb
-(0 where it parts from the body, 1 at its tip) or along the trunk (0 between the hind limbs, 1 where the head begins).
+(0 where it parts from the body, 1 at its tip) or along the trunk (0 between the hind limbs, 1 where the
+head begins, or beside the front legs of bodies that lie).
 """
 
 from __future__ import annotations
