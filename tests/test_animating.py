@@ -13,10 +13,11 @@ from PIL import Image
 import bunraku
 from bunraku import api
 from bunraku.animating import save_animation, stage_picture
-from bunraku.distill.settings import DistillSettings
+from bunraku.distill.settings import DistillSettings, SearchSettings
 from bunraku.errors import BunrakuError
 from bunraku.recipes.animate import RECIPES, from_video
 from tests.distill.oracles import Oracle
+from tests.distill.worm import worm
 from tests.splats.puppet import puppet
 
 TINY = DistillSettings(iterations=2, splats=60, basis="frames")
@@ -105,3 +106,13 @@ def test_recipes_are_complete_and_the_papers_is_the_papers() -> None:
     assert (paper.iterations, paper.guide.first, paper.noise.low, paper.noise.high) == (10_000, 100.0, 0.02, 0.98)
     assert RECIPES["fast"]().iterations <= paper.iterations / 20
     assert from_video().weighting == "even"
+
+
+def test_the_search_for_limbs_is_told_before_the_first_iteration(tmp_path: Path) -> None:
+    told: list[tuple[int, float | None]] = []
+    settings = DistillSettings(iterations=2, splats=60, basis="frames", search=SearchSettings(swings=(0.0,), bends=(0.0,), rounds=((0, 1.0),)))
+    video = gif(tmp_path / "film.gif")
+    asked = {"video": video, "seconds": 0.5, "size": (16, 16), "recipe": settings}
+    bunraku.animate(worm(), on_progress=lambda now: told.append((now.iteration, now.terms.get("searched"))), **asked)  # type: ignore[arg-type]
+    assert told[0] == (0, 1.0)
+    assert [iteration for iteration, _ in told[1:]] == [1, 2]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -95,7 +96,7 @@ def animate(
     try:
         if isinstance(teacher, VideoTeacher) and settings.search is not None and not (kept and kept.checkpoints()):
             coarse = _stage(replace(body, splats=None), timing.fps, replace(settings, splats=_SEARCHED_SPLATS)).to(where)
-            search_limbs(trajectory, coarse, teacher.smaller(_SEARCHED_SIDE), settings.search)
+            search_limbs(trajectory, coarse, teacher.smaller(_SEARCHED_SIDE), settings.search, _search_teller(settings, on_progress))
         optimise(trajectory, stage, bone_boxes(body, _ground(stage)), teacher, settings, run=kept, on_progress=on_progress, preview=preview)
     except torch.OutOfMemoryError as error:
         raise BadValue("the GPU's memory is not enough for clips of that size; ask for a smaller --size, fewer --seconds, or a smaller prior.") from error
@@ -169,6 +170,13 @@ def _ground(stage: Stage) -> float:
 def _settings_first(provenance: AnimateProvenance) -> dict[str, object]:
     about = json.loads(json.dumps(asdict(provenance)))  # as it will be read back
     return {name: about[name] for name in ("text", "teacher", "timing", "size", "settings")}
+
+
+def _search_teller(settings: DistillSettings, on_progress: Callable[[Progress], None] | None) -> Callable[[float], None] | None:
+    """The search told as what it is: work before the first iteration."""
+    if on_progress is None:
+        return None
+    return lambda share: on_progress(Progress(iteration=0, iterations=settings.iterations, terms={"searched": share}, seconds_left=math.nan))
 
 
 def _previewer(folder: Path, stage: Stage, teacher: Teacher) -> Callable[[int, Trajectory], None]:

@@ -94,5 +94,7 @@ def _now_and_then(tell: Callable[[int, int, str], None], now: Progress) -> None:
 
 def _words(now: Progress) -> str:
     """The terms of the loss that matter, and how long it will take."""
+    if "searched" in now.terms:
+        return f"looking for limbs, {now.terms['searched']:.0%}"
     shown = ", ".join(f"{name} {now.terms[name]:.3g}" for name in ("prior", "smooth", "ground") if name in now.terms)
     return f"{shown}; {now.seconds_left:.0f} s left"

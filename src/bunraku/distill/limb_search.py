@@ -60,7 +60,7 @@ def search_limbs(
             pair = limb[first : first + 2]
             tried = angles[:, None, pair, PITCH] + width * grid
             costs = _costs(trajectory, stage, teacher, angles, pair, tried)
-            path = cheapest_path(costs, tried, settings.moving * costs.std(dim=1).mean())
+            path = cheapest_path(costs, tried, settings.moving * costs.std(dim=1, correction=0).mean())
             angles[:, pair, PITCH] = tried[torch.arange(len(path)), path]
             if on_progress is not None:
                 on_progress((turn * len(limbs) + done + 1) / (len(rounds) * len(limbs)))
