@@ -22,7 +22,6 @@ from bunraku.kinematics.body_plan import body_height
 from bunraku.kinematics.forward import WorldPoses, pose_joints, rest_poses
 from bunraku.kinematics.motion import Motion
 from bunraku.kinematics.neutral import facing_yaw
-from bunraku.math.curves import interpolate
 from bunraku.math.rotations import euler_to_quat, matrix_to_quat, quat_conjugate, quat_continuous, quat_multiply, quat_to_matrix
 from bunraku.rig.rig import Rig
 
@@ -109,14 +108,6 @@ class Trajectory(nn.Module):
     def motion(self) -> Motion:
         quats = quat_continuous(self.quats().transpose(0, 1)).transpose(0, 1)
         return Motion(skeleton=self.skeleton, fps=self.timing.fps, root_position=self.root_positions(), quats=quats)
-
-    @torch.no_grad()
-    def take_over(self, other: Trajectory) -> None:
-        """The coefficients whose curves come nearest to another trajectory's, of the same body on any basis and frames."""
-        values = interpolate(other.values(), torch.linspace(0, other.timing.frames - 1, self.timing.frames).to(self.basis))
-        found = torch.linalg.lstsq(self.basis.double(), values.double()).solution.float()
-        angles, self.root_turn.data, self.root_way.data = found.split([self.angles[0].numel(), 3, 3], dim=1)
-        self.angles.data = angles.unflatten(1, tuple(self.angles.shape[1:]))
 
 
 def moved_joints(rig: Rig) -> Int[Tensor, " M"]:

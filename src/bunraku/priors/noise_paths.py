@@ -13,7 +13,6 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Literal
 
-import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -44,11 +43,6 @@ class NoisePath(ABC):
     def noisy(self, latent: Latent, sigma: float, eps: Latent) -> Latent:
         signal, noise = self.shares(check_sigma(sigma))
         return signal * latent + noise * eps
-
-    def snr(self, sigma: float) -> float:
-        """Signal to noise, as powers; infinite where there is no noise."""
-        signal, noise = self.shares(sigma)
-        return (signal / noise) ** 2 if noise else float("inf")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -109,10 +103,3 @@ def check_sigma(sigma: float) -> float:
     if not 0 <= sigma <= 1:
         raise BadValue(f"sigma is {sigma:g}; the share of noise lies between 0 and 1.")
     return sigma
-
-
-def matched_sigma(path: NoisePath, snr: float) -> float:
-    """The sigma of a path at a signal-to-noise ratio, so that recipes mean the same on every path."""
-    if isinstance(path, RectifiedFlow):
-        return 1 / (1 + snr**0.5)
-    return float(torch.rsqrt(torch.tensor(1 + snr, dtype=torch.float64)))
